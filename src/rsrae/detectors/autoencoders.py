@@ -1,0 +1,448 @@
+"""What all detectors made of an autoencoder share: parameters, networks, the loop, scores, the model file.
+
+A detector of this family says which steps train it (``_steps``) and adds its own parameters. Parameters are declared
+once: a subclass takes ``**common`` and its full signature, which scikit-learn and ``help`` read, is put together here.
+"""
+
+from __future__ import annotations
+
+import inspect
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+import torch
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor, nn
+
+from rsrae.detectors.base import BaseDetector, Rows
+from rsrae.errors import InputError, ParameterError
+from rsrae.modelfile import Arrays
+from rsrae.networks.architecture import ACTIVATIONS, Architecture, choose_activation
+from rsrae.networks.autograd import AutogradNetwork
+from rsrae.networks.batches import Batch
+from rsrae.networks.dense import DenseNetwork
+from rsrae.networks.modules import Autoencoder, build_module
+from rsrae.networks.network import Network, Similarity
+from rsrae.networks.rows import AnyRows, make_rows
+from rsrae.preprocessing import Preprocessor, fit_preprocessor
+from rsrae.rsr import RSRLayer
+from rsrae.scoring import cosine_distance, euclidean_distance, robust_location_and_spread
+from rsrae.thresholds import FloatArray, estimate_contamination
+from rsrae.training import Epoch, Step, Trimming, limited_threads, train
+
+
+class AutoencoderDetector(BaseDetector):
+    """Base of the detectors that train an autoencoder.
+
+    Parameters
+    ----------
+    intrinsic_dim : d, the width of the code; at most the width of the last hidden layer.
+    hidden : widths (channels for images) of the encoder's layers; the decoder mirrors them.
+    activation : "tanh", "relu", "leaky_relu", "sigmoid", "linear", or "auto": the paper's rule (tanh if the
+        preprocessed values lie in [-1, 1], else ReLU if all are positive, else leaky ReLU).
+    output_activation : of the last layer: a name as above, or "same" for that of the hidden layers.
+    normalisation : "batch", "affine" (what the authors' code does), or None.
+    normalise_code : scale the code to unit norm before the decoder.
+    initialisation : of A: "orthonormal" or "normal".
+    scaling : "robust" (median and interquartile range per column), "unit-cube" (to [-1, 1]), "none", or "auto": robust
+        for tables, unit-cube for images, none for sparse rows.
+    tame : with robust scaling, pass each value through asinh, so that far values do not outweigh a row.
+    unit_norm : scale each row to unit l2 norm; "auto": for sparse rows and images, not for tables.
+    score : "cosine" or "euclidean"; "auto": cosine where rows have unit norm, else euclidean.
+    epochs, batch_size, learning_rate : of Adam.
+    shuffle : draw a new order of the rows every "epoch", or "once".
+    trim : share of the rows, those that fit worst, left out of each epoch after the warm-up; "auto" estimates it from
+        the errors; 0 trains on all rows.
+    warm_up : share of the epochs before trimming begins.
+    n_members : number of independently initialised members whose standardised scores are averaged.
+    encoder, decoder : modules of your own in place of the paper's; both or none.
+    contamination : share of anomalies in (0, 0.5] that draws the line, or "auto" to estimate it from the scores.
+    warm_start : a second ``fit`` goes on from where the first one ended.
+    on_epoch : called after every epoch with a :class:`rsrae.training.Epoch`; return False to stop.
+    random_state : seed, generator of numpy's, or None.
+    device : where to compute: "cpu", "cuda", ...
+    n_threads : threads while fitting and scoring; None chooses by the size of the problem.
+    """
+
+    def __init__(
+        self,
+        *,
+        intrinsic_dim: int = 10,
+        hidden: tuple[int, ...] = (32, 64, 128),
+        activation: str = "auto",
+        output_activation: str = "linear",
+        normalisation: str | None = None,
+        normalise_code: bool = True,
+        initialisation: str = "orthonormal",
+        scaling: str = "auto",
+        tame: bool = True,
+        unit_norm: bool | str = "auto",
+        score: str = "auto",
+        epochs: int = 200,
+        batch_size: int = 128,
+        learning_rate: float = 2.5e-4,
+        shuffle: str = "epoch",
+        trim: float | str = 0.0,
+        warm_up: float = 0.2,
+        n_members: int = 1,
+        encoder: nn.Module | None = None,
+        decoder: nn.Module | None = None,
+        contamination: float | str = "auto",
+        warm_start: bool = False,
+        on_epoch: Callable[[Epoch], bool | None] | None = None,
+        random_state: Any = None,
+        device: str = "cpu",
+        n_threads: int | None = None,
+    ) -> None:
+        self.intrinsic_dim = intrinsic_dim
+        self.hidden = hidden
+        self.activation = activation
+        self.output_activation = output_activation
+        self.normalisation = normalisation
+        self.normalise_code = normalise_code
+        self.initialisation = initialisation
+        self.scaling = scaling
+        self.tame = tame
+        self.unit_norm = unit_norm
+        self.score = score
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.shuffle = shuffle
+        self.trim = trim
+        self.warm_up = warm_up
+        self.n_members = n_members
+        self.encoder = encoder
+        self.decoder = decoder
+        self.contamination = contamination
+        self.warm_start = warm_start
+        self.on_epoch = on_epoch
+        self.random_state = random_state
+        self.device = device
+        self.n_threads = n_threads
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        own = inspect.signature(cls.__init__)
+        if any(p.kind is p.VAR_KEYWORD for p in own.parameters.values()):
+            inherited = inspect.signature(super(cls, cls).__init__).parameters
+            mine = {n: p for n, p in own.parameters.items() if p.kind is not p.VAR_KEYWORD}
+            merged = [*mine.values(), *(p for n, p in inherited.items() if n not in mine)]
+            cls.__init__.__signature__ = own.replace(parameters=merged)  # type: ignore[attr-defined]
+
+    # -- public beyond the contract --------------------------------------------------------------------------------
+
+    def partial_fit(self, X: Any, y: Any = None) -> AutoencoderDetector:
+        """Train ``epochs`` more epochs on these rows; the first call is a ``fit``."""
+        if not hasattr(self, "offset_"):
+            return self.fit(X)
+        rows = self._check_rows(X, reset=False)
+        self._train(rows)
+        self._draw_line(rows)
+        return self
+
+    def encode(self, X: Any) -> npt.NDArray[np.float64]:
+        """The codes A'z of the first member, ``(n, d)``: where each item lies in the subspace."""
+        check_is_fitted(self, "offset_")
+        network = self._scoring_networks()[0]
+        rows = self._check_rows(X, reset=False)
+        codes = [(network.encode(batch) @ network.A)[0] for batch in self._rows_to_score(rows).blocks()]
+        return _to_numpy(torch.cat(codes))
+
+    def reconstruct(self, X: Any) -> npt.NDArray[np.float64]:
+        """``x_hat`` of every item, averaged over members, in the space the network sees (see ``preprocess``)."""
+        check_is_fitted(self, "offset_")
+        rows = self._rows_to_score(self._check_rows(X, reset=False))
+        blocks = []
+        for batch in rows.blocks():
+            members = torch.cat([network.reconstruct(batch) for network in self._scoring_networks()])
+            blocks.append(members.mean(dim=0))
+        return _to_numpy(torch.cat(blocks))
+
+    def preprocess(self, X: Any) -> npt.NDArray[np.float64]:
+        """The items as the network sees them; dense."""
+        check_is_fitted(self, "offset_")
+        rows = self._rows_to_score(self._check_rows(X, reset=False))
+        blocks = [batch if isinstance(batch, Tensor) else batch.to_dense() for batch in rows.blocks()]
+        return _to_numpy(torch.cat([block[0] for block in blocks]))
+
+    def residuals(self, X: Any) -> npt.NDArray[np.float64]:
+        """``x - x_hat`` per item and feature (or pixel), in the space the network sees."""
+        return self.preprocess(X) - self.reconstruct(X)
+
+    def member_scores(self, X: Any) -> FloatArray:
+        """The scores of each member before they are combined, ``(members, n)``."""
+        check_is_fitted(self, "offset_")
+        return _to_numpy(self._member_scores(self._check_rows(X, reset=False)))
+
+    # -- the contract ----------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _steps(self, network: Network) -> list[Step[Batch]]:
+        """The training scheme."""
+
+    def _fit(self, X: Rows) -> None:
+        self._check_parameters()
+        if not (self.warm_start and hasattr(self, "networks_")):
+            seed = self._seed()
+            self._generators = [
+                torch.Generator().manual_seed(seed + member) for member in range(self.n_members)
+            ]
+            self.history_: dict[str, list[float]] = {}
+            self.preprocessor_ = self._fit_preprocessor(X)
+            self.networks_ = self._make_networks(X)
+            self._schemes: list[list[Step[Batch]]] | None = None
+        self._train(X)
+
+    def _score(self, X: Rows) -> FloatArray:
+        scores = self._member_scores(X)
+        if scores.shape[0] > 1:
+            scores = (scores - self._location[:, None]) / self._spread[:, None]
+        return _to_numpy(scores.mean(dim=0))
+
+    def _train(self, X: Rows) -> None:
+        rows = make_rows(X, self.preprocessor_, device=self.device)
+        if self._schemes is None:
+            self._schemes = [self._steps(network) for network in self.networks_]
+        for network, steps, generator in zip(self.networks_, self._schemes, self._generators, strict=False):
+            no_graph = torch.no_grad() if network.uses_autograd else torch.inference_mode()
+            with limited_threads(self._threads(network)), no_graph:
+                history = train(
+                    steps,
+                    rows,
+                    epochs=self.epochs,
+                    batch_size=self.batch_size,
+                    generator=generator,
+                    n_members=network.n_members,
+                    shuffle=self.shuffle,  # type: ignore[arg-type]
+                    select=self._selection(network, rows),
+                    on_epoch=self.on_epoch,
+                    device=self.device,
+                )
+            for name, losses in history.losses.items():
+                self.history_.setdefault(name, []).extend(losses)
+        self.scoring_networks_: list[Network] | None = None
+        if self.n_members > 1:
+            self._location, self._spread = robust_location_and_spread(self._member_scores(X))
+
+    def _state(self) -> tuple[dict[str, Any], Arrays]:
+        network = self.networks_[0]
+        arrays = {
+            f"member{number}.{name}": tensor.cpu().numpy()
+            for number, network in enumerate(self.networks_)
+            for name, tensor in network.state().items()
+        }
+        arrays |= {
+            "preprocessor.center": self.preprocessor_.center,
+            "preprocessor.scale": self.preprocessor_.scale,
+        }
+        if self.n_members > 1:
+            arrays |= {"members.location": self._location.numpy(), "members.spread": self._spread.numpy()}
+        state = {
+            "activation": network.architecture.activation,
+            "output_activation": network.architecture.output_activation,
+            "tame": self.preprocessor_.tame,
+            "unit_norm": self.preprocessor_.unit_norm,
+            "history": self.history_,
+        }
+        return state, arrays
+
+    def _restore(self, state: dict[str, Any], arrays: Arrays) -> None:
+        center, scale = arrays["preprocessor.center"], arrays["preprocessor.scale"]
+        self.preprocessor_ = Preprocessor(center, scale, bool(state["tame"]), bool(state["unit_norm"]))
+        self.history_ = {str(name): [float(v) for v in losses] for name, losses in state["history"].items()}
+        self._check_parameters()
+        self._generators = [torch.Generator().manual_seed(member) for member in range(self.n_members)]
+        self.networks_ = self._build(self._architecture(state["activation"], state["output_activation"]))
+        for number, network in enumerate(self.networks_):
+            prefix = f"member{number}."
+            network.load_state(
+                {
+                    name[len(prefix) :]: torch.from_numpy(a)
+                    for name, a in arrays.items()
+                    if name.startswith(prefix)
+                }
+            )
+        self._schemes = None
+        self.scoring_networks_ = None
+        if self.n_members > 1:
+            self._location = torch.from_numpy(arrays["members.location"])
+            self._spread = torch.from_numpy(arrays["members.spread"])
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _fit_preprocessor(self, X: Rows) -> Preprocessor:
+        unit_norm = self.unit_norm
+        if unit_norm == "auto":
+            unit_norm = sp.issparse(X) or X.ndim > 2
+        return fit_preprocessor(X, scaling=self.scaling, tame=self.tame, unit_norm=bool(unit_norm))
+
+    def _make_networks(self, X: Rows) -> list[Network]:
+        activation = self.activation
+        if activation == "auto":
+            activation = choose_activation(*_range(make_rows(X, self.preprocessor_, cache=False)))
+        output = activation if self.output_activation == "same" else self.output_activation
+        return self._build(self._architecture(activation, output))
+
+    def _architecture(self, activation: str, output_activation: str) -> Architecture:
+        return Architecture(
+            input_shape=self.input_shape_,
+            intrinsic_dim=self.intrinsic_dim,
+            hidden=tuple(self.hidden),
+            activation=activation,  # type: ignore[arg-type]
+            output_activation=output_activation,  # type: ignore[arg-type]
+            normalisation=self.normalisation,  # type: ignore[arg-type]
+            normalise_code=self.normalise_code,
+            initialisation=self.initialisation,  # type: ignore[arg-type]
+        )
+
+    def _build(self, architecture: Architecture) -> list[Network]:
+        if self.encoder is not None and self.decoder is not None:
+            return [self._wrap(architecture, self.encoder, self.decoder, g) for g in self._generators]
+        if len(architecture.input_shape) == 1:
+            return [DenseNetwork(architecture, self._generators, device=self.device)]
+        return [
+            AutogradNetwork(architecture, build_module(architecture, generator).to(self.device))
+            for generator in self._generators
+        ]
+
+    def _wrap(
+        self, architecture: Architecture, encoder: nn.Module, decoder: nn.Module, generator: torch.Generator
+    ) -> AutogradNetwork:
+        import copy
+
+        encoder, decoder = copy.deepcopy(encoder), copy.deepcopy(decoder)
+        shape = architecture.input_shape
+        probe = torch.zeros(2, *(shape if len(shape) == 1 else (shape[2], *shape[:2])))
+        try:
+            with torch.no_grad():
+                latent_dim = encoder.eval()(probe).flatten(start_dim=1).shape[1]
+        except RuntimeError as error:
+            raise InputError(
+                f"the encoder cannot take a batch of shape {tuple(probe.shape)}: {error}"
+            ) from error
+        rsr = RSRLayer(
+            latent_dim, self.intrinsic_dim, initialisation=architecture.initialisation, generator=generator
+        )
+        module = Autoencoder(encoder, rsr, decoder, normalise_code=self.normalise_code)
+        return AutogradNetwork(architecture, module.to(self.device))
+
+    def _selection(self, network: Network, rows: AnyRows) -> Trimming | None:
+        if self.trim == 0:
+            return None
+        share: Any = _estimated_share if self.trim == "auto" else self.trim
+        return Trimming(lambda: self._errors(network, rows), share, warm_up=int(self.warm_up * self.epochs))
+
+    def _errors(self, network: Network, rows: AnyRows) -> Tensor:
+        blocks = [self._distance(network.similarity(batch)) for batch in rows.blocks()]
+        return torch.cat(blocks, dim=-1)
+
+    def _member_scores(self, X: Rows) -> Tensor:
+        rows = self._rows_to_score(X)
+        networks = self._scoring_networks()
+        with limited_threads(self.n_threads), torch.inference_mode():
+            return torch.cat([self._errors(network, rows) for network in networks])
+
+    def _distance(self, similarity: Similarity) -> Tensor:
+        if self._score_name() == "cosine":
+            return cosine_distance(similarity.inner, similarity.square_x, similarity.square_x_hat)
+        return euclidean_distance(similarity.square_residual)
+
+    def _score_name(self) -> str:
+        if self.score == "auto":
+            return "cosine" if self.preprocessor_.unit_norm else "euclidean"
+        return self.score
+
+    def _rows_to_score(self, X: Rows) -> AnyRows:
+        # Scored in double precision: a row then scores the same alone and in any batch.
+        return make_rows(X, self.preprocessor_, dtype=torch.float64, device=self.device, cache=False)
+
+    def _scoring_networks(self) -> list[Network]:
+        if self.scoring_networks_ is None:
+            self.scoring_networks_ = [network.to(dtype=torch.float64) for network in self.networks_]
+        return self.scoring_networks_
+
+    def _threads(self, network: Network) -> int | None:
+        if self.n_threads is not None:
+            return self.n_threads
+        # Small matrix products lose more to waking threads than they gain (docs/performance.md).
+        return None if network.uses_autograd else 1
+
+    def _check_parameters(self) -> None:
+        _check_count("intrinsic_dim", self.intrinsic_dim)
+        _check_count("epochs", self.epochs)
+        _check_count("batch_size", self.batch_size)
+        _check_count("n_members", self.n_members)
+        if self.n_threads is not None:
+            _check_count("n_threads", self.n_threads)
+        if not self.hidden:
+            raise ParameterError("hidden must name at least one layer, for example (32, 64, 128)")
+        for width in self.hidden:
+            _check_count("hidden", width)
+        if not self.learning_rate > 0:
+            raise ParameterError(f"learning_rate must be positive, got {self.learning_rate}")
+        _check_choice("activation", self.activation, ("auto", *ACTIVATIONS))
+        _check_choice("output_activation", self.output_activation, ("same", *ACTIVATIONS))
+        _check_choice("normalisation", self.normalisation, ("batch", "affine", None))
+        _check_choice("initialisation", self.initialisation, ("orthonormal", "normal"))
+        _check_choice("score", self.score, ("auto", "cosine", "euclidean"))
+        _check_choice("shuffle", self.shuffle, ("epoch", "once"))
+        _check_choice("unit_norm", self.unit_norm, ("auto", True, False))
+        if self.trim != "auto" and not (isinstance(self.trim, (int, float)) and 0 <= self.trim < 1):
+            raise ParameterError(f"trim must be 'auto' or a share in [0, 1), got {self.trim!r}")
+        if not 0 <= self.warm_up <= 1:
+            raise ParameterError(f"warm_up must be a share of the epochs in [0, 1], got {self.warm_up}")
+        if (self.encoder is None) != (self.decoder is None):
+            raise ParameterError("pass both encoder and decoder, or neither")
+        try:
+            torch.empty(0, device=self.device)
+        except (RuntimeError, AssertionError) as error:
+            first_line = str(error).splitlines()[0]
+            raise ParameterError(f"device={self.device!r} cannot be used here: {first_line}") from error
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Optimisers and generators stay behind: a copy or a worker process scores, it does not go on training.
+        state = super().__getstate__()
+        return {name: value for name, value in state.items() if name not in ("_schemes", "scoring_networks_")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if hasattr(self, "networks_"):
+            self._schemes, self.scoring_networks_ = None, None
+
+
+def _estimated_share(errors: Tensor) -> float:
+    return estimate_contamination(_to_numpy(errors.double()))
+
+
+def _range(rows: AnyRows) -> tuple[float, float]:
+    low, high = np.inf, -np.inf
+    for batch in rows.blocks():
+        if isinstance(batch, Tensor):
+            low, high = min(low, float(batch.min())), max(high, float(batch.max()))
+        else:
+            values = batch.members[0].data
+            low, high = (
+                min(low, 0.0, *values.min(initial=0.0, keepdims=True)),
+                max(high, 0.0, *values.max(initial=0.0, keepdims=True)),
+            )
+    return float(low), float(high)
+
+
+def _to_numpy(tensor: Tensor) -> npt.NDArray[np.float64]:
+    array: npt.NDArray[np.float64] = tensor.detach().cpu().double().numpy()
+    return array
+
+
+def _check_count(name: str, value: Any) -> None:
+    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
+        raise ParameterError(f"{name} must be a whole number of at least 1, got {value!r}")
+
+
+def _check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
+    if value not in choices:
+        raise ParameterError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")

@@ -1,0 +1,204 @@
+"""RSRAE and its variants: Lai, Zou and Lerman, "Robust Subspace Recovery Layer for Unsupervised Anomaly
+Detection", ICLR 2020.
+
+============== ==================================== ==========================================================
+detector       minimises                            how
+============== ==================================== ==========================================================
+`RSRAE`        L_AE^1, RSR1 and RSR2 in turn        Algorithm 1: three steps a batch
+`RSRAEPlus`    L_AE^1 + lambda1 RSR1 + lambda2 RSR2 Algorithm 2: one joint step
+`AutoEncoder`  L_AE^p, p = 1 (AE-1) or 2 (AE)       one step, same network with A
+============== ==================================== ==========================================================
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from rsrae.detectors.autoencoders import AutoencoderDetector, _check_choice
+from rsrae.errors import ParameterError
+from rsrae.networks.batches import Batch
+from rsrae.networks.network import (
+    Joint,
+    Network,
+    orthogonality_step,
+    projection_step,
+    reconstruction_step,
+)
+from rsrae.training import Step
+
+RECIPES: dict[str, dict[str, Any]] = {
+    # The text of the paper: batch normalisation everywhere, A standard normal, RSR1 in A, one learning rate.
+    "paper": {
+        "normalisation": "batch",
+        "initialisation": "normal",
+        "output_activation": "linear",
+        "scaling": "auto",
+        "tame": False,
+        "learning_rate": 2.5e-4,
+        "rsr_learning_rate": 2.5e-4,
+        "rsr_scope": "A",
+        "score": "cosine",
+        "trim": 0.0,
+    },
+    # The published code: inert normalisation, RSR1 in encoder and A at ten times the learning rate, unit rows.
+    "authors": {
+        "normalisation": "affine",
+        "initialisation": "normal",
+        "output_activation": "same",
+        "scaling": "auto",
+        "tame": False,
+        "unit_norm": True,
+        "learning_rate": 2.5e-4,
+        "rsr_learning_rate": 2.5e-3,
+        "rsr_scope": "encoder",
+        "score": "cosine",
+        "shuffle": "once",
+        "trim": 0.0,
+    },
+}
+
+
+class RSRAE(AutoencoderDetector):
+    """The robust subspace recovery autoencoder (Algorithm 1 of the paper).
+
+    For every batch three losses are minimised in turn: the reconstruction in all parameters, RSR1 in A (or in the
+    encoder and A), RSR2 in A.
+
+    Parameters
+    ----------
+    q : power of RSR1.
+    p : power of the reconstruction loss.
+    rsr_learning_rate : of the two RSR steps; None takes ``learning_rate``.
+    rsr_scope : what RSR1 moves: "A" (the paper's text) or "encoder" (encoder and A, the authors' code).
+    eps_ae, eps_rsr1, eps_rsr2 : a step rests while its loss is not above its threshold (the paper's are zero).
+    **common : see :class:`rsrae.detectors.autoencoders.AutoencoderDetector`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rsrae import RSRAE
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 5)) @ np.diag([5, 5, 1, 1, 1])
+    >>> X[:10] += 20
+    >>> detector = RSRAE(epochs=20, random_state=0, contamination=0.05).fit(X)
+    >>> int((detector.predict(X[:10]) == -1).sum())
+    10
+    """
+
+    def __init__(
+        self,
+        *,
+        p: float = 1.0,
+        q: float = 1.0,
+        rsr_learning_rate: float | None = None,
+        rsr_scope: str = "A",
+        eps_ae: float = 0.0,
+        eps_rsr1: float = 0.0,
+        eps_rsr2: float = 0.0,
+        **common: Any,
+    ) -> None:
+        super().__init__(**common)
+        self.p = p
+        self.q = q
+        self.rsr_learning_rate = rsr_learning_rate
+        self.rsr_scope = rsr_scope
+        self.eps_ae = eps_ae
+        self.eps_rsr1 = eps_rsr1
+        self.eps_rsr2 = eps_rsr2
+
+    @classmethod
+    def from_recipe(cls, name: str, **parameters: Any) -> Self:
+        """A detector with the settings of the "paper", the "authors" code, or our "default"; others on top."""
+        if name == "default":
+            return cls(**parameters)
+        if name not in RECIPES:
+            known = ", ".join(["default", *RECIPES])
+            raise ParameterError(f"no recipe {name!r}; there are: {known}")
+        return cls(**(RECIPES[name] | parameters))
+
+    def _steps(self, network: Network) -> list[Step[Batch]]:
+        rate = self.learning_rate if self.rsr_learning_rate is None else self.rsr_learning_rate
+        return [
+            reconstruction_step(network, p=self.p, learning_rate=self.learning_rate, threshold=self.eps_ae),
+            projection_step(
+                network,
+                q=self.q,
+                learning_rate=rate,
+                scope=self.rsr_scope,  # type: ignore[arg-type]
+                threshold=self.eps_rsr1,
+            ),
+            orthogonality_step(network, learning_rate=rate, threshold=self.eps_rsr2),
+        ]
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        _check_powers(self)
+        _check_choice("rsr_scope", self.rsr_scope, ("A", "encoder"))
+        if self.rsr_learning_rate is not None and not self.rsr_learning_rate > 0:
+            raise ParameterError(f"rsr_learning_rate must be positive, got {self.rsr_learning_rate}")
+        thresholds = (self.eps_ae, self.eps_rsr1, self.eps_rsr2)
+        if min(thresholds) < 0:
+            raise ParameterError(f"eps_ae, eps_rsr1 and eps_rsr2 must not be negative, got {thresholds}")
+        if max(thresholds) > 0 and self.n_members > 1:
+            raise ParameterError("thresholds above zero stop single members; use n_members=1 with them")
+
+
+class RSRAEPlus(AutoencoderDetector):
+    """RSRAE+ (Algorithm 2 of the paper): the three losses as one weighted sum.
+
+    Parameters
+    ----------
+    lambda1, lambda2 : weights of RSR1 and RSR2.
+    q : power of RSR1.
+    p : power of the reconstruction loss.
+    **common : see :class:`rsrae.detectors.autoencoders.AutoencoderDetector`.
+    """
+
+    def __init__(
+        self, *, lambda1: float = 0.1, lambda2: float = 0.1, p: float = 1.0, q: float = 1.0, **common: Any
+    ) -> None:
+        super().__init__(**common)
+        self.lambda1 = lambda1
+        self.lambda2 = lambda2
+        self.p = p
+        self.q = q
+
+    def _steps(self, network: Network) -> list[Step[Batch]]:
+        joint = Joint(self.lambda1, self.lambda2, self.q)
+        return [reconstruction_step(network, p=self.p, learning_rate=self.learning_rate, joint=joint)]
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        _check_powers(self)
+        if not (self.lambda1 > 0 and self.lambda2 > 0):
+            raise ParameterError(
+                f"lambda1 and lambda2 must be positive, got {self.lambda1} and {self.lambda2}"
+            )
+
+
+class AutoEncoder(AutoencoderDetector):
+    """The autoencoder without RSR losses: AE for ``p=2``, AE-1 for ``p=1``; the same network, A included.
+
+    Parameters
+    ----------
+    p : power of the reconstruction loss.
+    **common : see :class:`rsrae.detectors.autoencoders.AutoencoderDetector`.
+    """
+
+    def __init__(self, *, p: float = 2.0, **common: Any) -> None:
+        super().__init__(**common)
+        self.p = p
+
+    def _steps(self, network: Network) -> list[Step[Batch]]:
+        return [reconstruction_step(network, p=self.p, learning_rate=self.learning_rate)]
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        _check_powers(self)
+
+
+def _check_powers(detector: Any) -> None:
+    for name in ("p", "q"):
+        power = getattr(detector, name, 1.0)
+        if not (isinstance(power, (int, float)) and power > 0):
+            raise ParameterError(f"{name} must be a positive number, got {power!r}")

@@ -1,0 +1,99 @@
+"""The saved model: one safetensors file whose metadata carries a JSON header. Never pickle.
+
+The file is a valid safetensors file, so any tool can list its tensors; the header says what they mean. A file that is
+damaged, truncated, hostile or from a newer format is a :class:`~rsrae.errors.ModelFileError`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from rsrae.errors import ModelFileError, OutputError
+
+FORMAT = 1
+_KEY = "rsrae"
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+
+def write_model(path: str | os.PathLike[str], header: dict[str, Any], arrays: Arrays) -> None:
+    """Write a model; the file appears whole or not at all."""
+    text = json.dumps({"format": FORMAT, **header}, allow_nan=False)
+    contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    with whole_file(path) as temporary:
+        save_file(contiguous, temporary, metadata={_KEY: text})
+
+
+def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The header alone, without reading the tensors."""
+    return _read(path, with_arrays=False)[0]
+
+
+def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
+    """Header and tensors of a model file."""
+    return _read(path, with_arrays=True)
+
+
+@contextlib.contextmanager
+def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A temporary path beside ``path`` that takes its name if all went well, and is removed if not."""
+    target = Path(path)
+    try:
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+        os.close(handle)
+    except OSError as error:
+        raise OutputError(f"{target}: cannot be written ({error.strerror}); choose another place") from error
+    temporary = Path(name)
+    try:
+        yield temporary
+        temporary.chmod(0o666 & ~_umask())
+        temporary.replace(target)
+    except OSError as error:
+        raise OutputError(
+            f"{target}: cannot be written ({error.strerror or error}); choose another place"
+        ) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _read(path: str | os.PathLike[str], *, with_arrays: bool) -> tuple[dict[str, Any], Arrays]:
+    if not Path(path).is_file():
+        raise ModelFileError(f"{path}: no such model file")
+    try:
+        with safe_open(path, framework="numpy") as file:
+            metadata = file.metadata() or {}
+            arrays = {name: file.get_tensor(name) for name in file.keys()} if with_arrays else {}  # noqa: SIM118
+    except (SafetensorError, OSError, ValueError, TypeError) as error:
+        raise ModelFileError(
+            f"{path}: not a model file, or damaged ({error}); fit and save it again"
+        ) from error
+    if _KEY not in metadata:
+        raise ModelFileError(f"{path}: a safetensors file, but not one that rsrae wrote")
+    try:
+        header = json.loads(metadata[_KEY])
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise ModelFileError(f"{path}: the header is damaged ({error}); fit and save it again") from error
+    if not isinstance(header, dict) or not isinstance(header.get("format"), int):
+        raise ModelFileError(f"{path}: the header has no format number; fit and save it again")
+    if header["format"] > FORMAT:
+        raise ModelFileError(
+            f"{path}: written in format {header['format']}, this version reads up to {FORMAT}; upgrade rsrae"
+        )
+    return header, arrays

@@ -1,0 +1,75 @@
+"""Batches of rows, dense or sparse, for all members of an ensemble at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from torch import Tensor
+
+
+class SparseBatch:
+    """A batch of sparse rows for each member; never made dense.
+
+    ``product`` and ``outer`` are the two operations training needs: ``X @ W`` and ``X.T @ G``.
+    """
+
+    def __init__(self, members: list[sp.csr_array], device: torch.device | str = "cpu") -> None:
+        self.members = members
+        self.device = torch.device(device)
+        self.n_rows, self.n_columns = members[0].shape
+        self._parts = [_Part(rows, self.device) for rows in members]
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """``(members, rows, columns)``."""
+        return len(self.members), self.n_rows, self.n_columns
+
+    def square_norms(self) -> Tensor:
+        """``||x||**2`` of each row, ``(members, rows)``."""
+        squares = [np.asarray(rows.multiply(rows).sum(axis=1)).ravel() for rows in self.members]
+        return torch.from_numpy(np.stack(squares)).to(self.device)
+
+    def product(self, W: Tensor) -> Tensor:
+        """``X @ W`` of each member, ``(members, columns, width) -> (members, rows, width)``."""
+        products = [
+            nn_embedding_bag(part.columns, weights, part.starts, part.values)
+            for part, weights in zip(self._parts, W, strict=True)
+        ]
+        return torch.stack(products)
+
+    def outer(self, G: Tensor, out: Tensor) -> None:
+        """Write ``X.T @ G`` of each member into ``out``, ``(members, columns, width)``."""
+        for rows, part, gradient, target in zip(self.members, self._parts, G, out, strict=True):
+            if self.device.type == "cpu":
+                # scipy's product is several times faster than any scatter of torch's on a CPU.
+                target.copy_(torch.from_numpy(rows.T @ gradient.numpy()))
+            else:
+                scatter_outer(part, gradient, target)
+
+    def to_dense(self) -> Tensor:
+        """The batch as one dense tensor ``(members, rows, columns)``."""
+        return torch.from_numpy(np.stack([rows.toarray() for rows in self.members])).to(self.device)
+
+
+Batch = Tensor | SparseBatch
+
+
+class _Part:
+    def __init__(self, rows: sp.csr_array, device: torch.device) -> None:
+        self.columns = torch.from_numpy(rows.indices).to(device)
+        self.starts = torch.from_numpy(rows.indptr[:-1]).to(device)
+        self.values = torch.from_numpy(rows.data).to(device)
+        self.counts: np.ndarray[Any, np.dtype[np.int64]] = np.diff(rows.indptr)
+
+
+def nn_embedding_bag(columns: Tensor, W: Tensor, starts: Tensor, values: Tensor) -> Tensor:
+    # A weighted sum of rows of W per bag is what a sparse row times W is; no temporary of size non-zeros x width.
+    return torch.nn.functional.embedding_bag(columns, W, starts, mode="sum", per_sample_weights=values)
+
+
+def scatter_outer(part: _Part, gradient: Tensor, target: Tensor) -> None:
+    row_of = torch.repeat_interleave(torch.from_numpy(part.counts)).to(gradient.device)
+    target.zero_().index_add_(0, part.columns.long(), gradient[row_of] * part.values[:, None])

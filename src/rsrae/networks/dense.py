@@ -1,0 +1,408 @@
+"""The dense autoencoder with forward and backward pass written by hand.
+
+On a CPU networks of this size are all overhead: autograd's bookkeeping and an optimiser that walks over twenty
+small tensors cost several times the arithmetic. Here the pass is a fixed list of matrix products into one flat
+gradient buffer, with a leading axis for the members of an ensemble. Tests hold it to autograd.
+
+Sparse rows stay sparse: the first layer needs ``X @ W`` and ``X.T @ G`` only, and with a linear output layer the
+loss, its gradient and the cosine need ``X @ V`` and the small matrix ``V'V``, where V is the output layer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from rsrae.networks.architecture import ACTIVATIONS, NORM_EPS, Activation, Architecture
+from rsrae.networks.batches import Batch, SparseBatch
+from rsrae.networks.network import Joint, Network, Similarity
+from rsrae.rsr import (
+    SQUARED_NORM_FLOOR,
+    initial_subspace,
+    orthogonality_gradient,
+    power_loss_gradient,
+    projection_gradient,
+    row_norms,
+    weighted_mean_power,
+)
+
+RUNNING_MOMENTUM = 0.1
+
+
+@dataclass
+class _Layer:
+    """Linear, activation, normalisation; views into the flat buffers."""
+
+    W: Tensor  # (members, in, out)
+    b: Tensor  # (members, 1, out)
+    gamma: Tensor | None
+    beta: Tensor | None
+    W_gradient: Tensor
+    b_gradient: Tensor
+    gamma_gradient: Tensor | None
+    beta_gradient: Tensor | None
+    activation: Activation
+    uses_batch_statistics: bool
+    running_mean: Tensor
+    running_var: Tensor
+
+    def forward(self, x: Batch, trace: _Trace | None) -> Tensor:
+        """With a trace (training) batch statistics are used and everything backward needs is kept."""
+        if isinstance(x, SparseBatch):
+            y = x.product(self.W).add_(self.b)
+        else:
+            y = torch.baddbmm(self.b, x, self.W)
+        y = self.activation.forward(y)
+        if self.gamma is None or self.beta is None:
+            if trace is not None:
+                trace.append(_Kept(x, y, None, None))
+            return y
+        if not self.uses_batch_statistics:
+            if trace is not None:
+                trace.append(_Kept(x, y, None, None))
+            return torch.addcmul(self.beta, y, self.gamma)
+        if trace is None:
+            centred, inverse = y - self.running_mean, (self.running_var + NORM_EPS).rsqrt()
+            return torch.addcmul(self.beta, centred * inverse, self.gamma)
+        var, mean = torch.var_mean(y, dim=1, keepdim=True, correction=0)
+        inverse = (var + NORM_EPS).rsqrt()
+        standard = (y - mean) * inverse
+        self.running_mean.lerp_(mean, RUNNING_MOMENTUM)
+        self.running_var.lerp_(var, RUNNING_MOMENTUM)
+        trace.append(_Kept(x, y, standard, inverse))
+        return torch.addcmul(self.beta, standard, self.gamma)
+
+    def backward(self, gradient: Tensor, kept: _Kept, *, needs_input: bool) -> Tensor | None:
+        """Fill this layer's gradients; the gradient of its input if anybody needs it."""
+        if self.gamma is not None and self.gamma_gradient is not None and self.beta_gradient is not None:
+            normalised = kept.activated if kept.standard is None else kept.standard
+            torch.sum(gradient, 1, keepdim=True, out=self.beta_gradient)
+            torch.sum(gradient * normalised, 1, keepdim=True, out=self.gamma_gradient)
+            if kept.standard is None or kept.inverse is None:
+                gradient = gradient * self.gamma
+            else:
+                n_rows = gradient.shape[1]
+                gradient = gradient - (self.beta_gradient + kept.standard * self.gamma_gradient) / n_rows
+                gradient = gradient.mul_(self.gamma * kept.inverse)
+        gradient = self.activation.backward(gradient, kept.activated)
+        torch.sum(gradient, 1, keepdim=True, out=self.b_gradient)
+        if isinstance(kept.x, SparseBatch):
+            kept.x.outer(gradient, self.W_gradient)
+        else:
+            torch.bmm(kept.x.mT, gradient, out=self.W_gradient)
+        return torch.bmm(gradient, self.W.mT) if needs_input else None
+
+
+@dataclass
+class _Kept:
+    x: Batch
+    activated: Tensor
+    standard: Tensor | None
+    inverse: Tensor | None
+
+
+_Trace = list[_Kept]
+
+
+@dataclass
+class _Pass:
+    encoder: _Trace
+    decoder: _Trace
+    latent: Tensor
+    code_norms: Tensor  # (members, rows, 1)
+    code: Tensor  # normalised if the architecture says so
+    h: Tensor  # (members, rows, width + 1), the output layer's input with a column of ones
+
+
+class DenseNetwork(Network):
+    """k dense autoencoders with an RSR layer.
+
+    ``generators`` gives each member its own initial values: Glorot's uniform ones for the layers, and the
+    architecture's ``initialisation`` for A.
+    """
+
+    def __init__(
+        self,
+        architecture: Architecture,
+        generators: list[torch.Generator],
+        *,
+        dtype: torch.dtype = torch.float32,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        self.architecture = architecture
+        self.n_members = len(generators)
+        self.device = torch.device(device)
+        (self.n_columns,) = architecture.input_shape
+        self._shapes = _parameter_shapes(architecture, self.n_members)
+        size = sum(shape.numel() for shape in self._shapes.values())
+        self.parameters = torch.zeros(size, dtype=dtype, device=device)
+        self.gradients = torch.zeros_like(self.parameters)
+        self._statistics: dict[str, Tensor] = {}
+        self._wire()
+        self._initialise(generators)
+        self._pass: _Pass | None = None
+
+    # -- training ------------------------------------------------------------------------------------------------
+
+    @property
+    def latent(self) -> Tensor:
+        """The encoder's output for the batch of the last ``gradient``."""
+        return self._last.latent
+
+    def gradient(self, batch: Batch, p: float, weights: Tensor | None, joint: Joint | None = None) -> Tensor:
+        """Loss of each member; all gradients are left in ``gradients``."""
+        batch = self._densify_unless_linear(batch)
+        self._pass = kept = self._forward(batch, training=True)
+        if isinstance(batch, SparseBatch):
+            loss, gradient_h = self._sparse_output_gradient(batch, kept.h, p, weights)
+        else:
+            loss, gradient_h = self._dense_output_gradient(batch, kept.h, p, weights)
+
+        gradient = gradient_h[..., :-1]  # the column of ones has no gradient
+        for layer, trace in zip(reversed(self.decoder), reversed(kept.decoder), strict=True):
+            gradient = _must(layer.backward(gradient, trace, needs_input=True))
+        if self.architecture.normalise_code:
+            along = (gradient * kept.code).sum(-1, keepdim=True)
+            gradient = (gradient - along * kept.code) / kept.code_norms
+
+        torch.bmm(kept.latent.mT, gradient, out=self._A_gradient)
+        in_latent = torch.bmm(gradient, self.A.mT)
+        if joint is not None:
+            loss = loss + self._add_joint(joint, kept.latent, in_latent, weights)
+        self._backward_encoder(in_latent)
+        return loss
+
+    def encoder_gradient(self, in_latent: Tensor, out: Tensor) -> None:
+        """The encoder's gradient for the last batch, written into ``out``; ``gradients`` is left as it was."""
+        end = self.A_bounds[0]
+        kept = self.gradients[:end].clone()
+        self._backward_encoder(in_latent)
+        out[:end].copy_(self.gradients[:end])
+        self.gradients[:end].copy_(kept)
+
+    # -- scoring -------------------------------------------------------------------------------------------------
+
+    def encode(self, batch: Batch) -> Tensor:
+        """The latents in scoring mode."""
+        x = self._for_all_members(batch)
+        for layer in self.encoder:
+            x = layer.forward(x, None)
+        assert not isinstance(x, SparseBatch)
+        return x
+
+    def reconstruct(self, batch: Batch) -> Tensor:
+        """``x_hat`` in scoring mode, dense."""
+        return self._output(self._forward(self._for_all_members(batch), training=False).h)
+
+    def similarity(self, batch: Batch) -> Similarity:
+        """The inner products of the scores; with a linear output layer no dense row is made."""
+        batch = self._for_all_members(self._densify_unless_linear(batch))
+        if not isinstance(batch, SparseBatch):
+            return super().similarity(batch)
+        h = self._forward(batch, training=False).h
+        inner = (batch.product(self.V) * h).sum(-1)
+        square_x_hat = ((h @ (self.V.mT @ self.V)) * h).sum(-1)
+        square_x = batch.square_norms()
+        square_residual = (square_x - 2 * inner + square_x_hat).clamp_min(0)
+        return Similarity(inner, square_x, square_x_hat, square_residual)
+
+    # -- state ---------------------------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Tensor]:
+        """Parameters and running statistics by name."""
+        return {name: view.clone() for name, view in self._views(self.parameters)} | {
+            name: tensor.clone() for name, tensor in self._statistics.items()
+        }
+
+    def load_state(self, state: dict[str, Tensor]) -> None:
+        """Take over what ``state`` gave."""
+        for name, view in self._views(self.parameters):
+            view.copy_(state[name])
+        for name, tensor in self._statistics.items():
+            tensor.copy_(state[name])
+
+    def to(
+        self, *, dtype: torch.dtype | None = None, device: torch.device | str | None = None
+    ) -> DenseNetwork:
+        """A copy with another number type or on another device."""
+        twin = object.__new__(DenseNetwork)
+        twin.architecture, twin.n_members, twin.n_columns = self.architecture, self.n_members, self.n_columns
+        twin.device = self.device if device is None else torch.device(device)
+        twin._shapes = self._shapes
+        twin.parameters = self.parameters.to(device=twin.device, dtype=dtype, copy=True)
+        twin.gradients = torch.zeros_like(twin.parameters)
+        twin._statistics = {
+            name: tensor.to(device=twin.device, dtype=dtype, copy=True)
+            for name, tensor in self._statistics.items()
+        }
+        twin._pass = None
+        twin._wire()
+        return twin
+
+    # -- inside --------------------------------------------------------------------------------------------------
+
+    def _forward(self, batch: Batch, *, training: bool) -> _Pass:
+        encoder: _Trace = []
+        decoder: _Trace = []
+        x: Batch = batch
+        for layer in self.encoder:
+            x = layer.forward(x, encoder if training else None)
+        assert not isinstance(x, SparseBatch)
+        latent = x
+        code = torch.bmm(latent, self.A)
+        norms = row_norms(code).unsqueeze(-1)
+        if self.architecture.normalise_code:
+            code = code / norms
+        x = code
+        for layer in self.decoder:
+            x = layer.forward(x, decoder if training else None)
+        h = torch.nn.functional.pad(x, (0, 1), value=1.0)
+        return _Pass(encoder, decoder, latent, norms, code, h)
+
+    def _output(self, h: Tensor) -> Tensor:
+        return ACTIVATIONS[self.architecture.output_activation].forward(torch.bmm(h, self.V.mT))
+
+    def _dense_output_gradient(
+        self, x: Tensor, h: Tensor, p: float, weights: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        x_hat = self._output(h)
+        loss, gradient = power_loss_gradient(x_hat - x, p, weights)
+        gradient = ACTIVATIONS[self.architecture.output_activation].backward(gradient, x_hat)
+        torch.bmm(gradient.mT, h, out=self._V_gradient)
+        return loss, torch.bmm(gradient, self.V)
+
+    def _sparse_output_gradient(
+        self, x: SparseBatch, h: Tensor, p: float, weights: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        # With V the output layer: x_hat = V h, so x . x_hat = (x V) . h and ||x_hat||**2 = h' V'V h.
+        projected = x.product(self.V)  # (members, rows, width + 1)
+        lifted = torch.bmm(h, torch.bmm(self.V.mT, self.V))  # V'x_hat
+        squares = x.square_norms() - 2 * (projected * h).sum(-1) + (lifted * h).sum(-1)
+        norms = squares.clamp_min(0).add(SQUARED_NORM_FLOOR).sqrt()
+        loss, scale = weighted_mean_power(norms, p, weights)
+        scaled = h * scale.unsqueeze(-1)
+        # dL/dV = sum_i s_i (x_hat_i - x_i) h_i' = V (H' S H) - X' S H
+        x.outer(scaled, self._V_gradient)
+        torch.baddbmm(self._V_gradient, self.V, torch.bmm(h.mT, scaled), beta=-1, out=self._V_gradient)
+        return loss, (lifted - projected) * scale.unsqueeze(-1)
+
+    def _add_joint(self, joint: Joint, latent: Tensor, in_latent: Tensor, weights: Tensor | None) -> Tensor:
+        projection = projection_gradient(latent, self.A, joint.q, weights, with_latent=True)
+        penalty, penalty_in_A = orthogonality_gradient(self.A)
+        self._A_gradient.add_(projection.in_A, alpha=joint.lambda1).add_(penalty_in_A, alpha=joint.lambda2)
+        in_latent.add_(_must(projection.in_latent), alpha=joint.lambda1)
+        return joint.lambda1 * projection.loss + joint.lambda2 * penalty
+
+    def _backward_encoder(self, gradient: Tensor) -> None:
+        trace = self._last.encoder
+        for number in range(len(self.encoder) - 1, -1, -1):
+            below = self.encoder[number].backward(gradient, trace[number], needs_input=number > 0)
+            if below is not None:
+                gradient = below
+
+    def _densify_unless_linear(self, batch: Batch) -> Batch:
+        if isinstance(batch, SparseBatch) and self.architecture.output_activation != "linear":
+            return batch.to_dense()
+        return batch
+
+    def _for_all_members(self, batch: Batch) -> Batch:
+        # Scoring shows every member the same rows.
+        if batch.shape[0] == self.n_members:
+            return batch
+        if isinstance(batch, SparseBatch):
+            return SparseBatch(batch.members * self.n_members, batch.device)
+        return batch.expand(self.n_members, -1, -1)
+
+    @property
+    def _last(self) -> _Pass:
+        assert self._pass is not None, "gradient() comes first"
+        return self._pass
+
+    def _wire(self) -> None:
+        views = dict(self._views(self.parameters))
+        gradients = dict(self._views(self.gradients))
+        n_layers = len(self.architecture.hidden)
+        self.encoder = [self._layer(f"encoder.{i}", views, gradients) for i in range(n_layers)]
+        self.decoder = [self._layer(f"decoder.{i}", views, gradients) for i in range(n_layers)]
+        self.A, self._A_gradient = views["A"], gradients["A"]
+        self.V, self._V_gradient = views["output"], gradients["output"]
+        start = self.A.storage_offset()
+        self.A_bounds = (start, start + self.A.numel())
+
+    def _layer(self, name: str, views: dict[str, Tensor], gradients: dict[str, Tensor]) -> _Layer:
+        b = views[f"{name}.b"]
+        uses_batch_statistics = self.architecture.normalisation == "batch"
+        if uses_batch_statistics:
+            mean = self._statistics.setdefault(f"{name}.mean", torch.zeros_like(b))
+            var = self._statistics.setdefault(f"{name}.var", torch.ones_like(b))
+        else:
+            mean = var = torch.empty(0)
+        return _Layer(
+            W=views[f"{name}.W"],
+            b=b,
+            gamma=views.get(f"{name}.gamma"),
+            beta=views.get(f"{name}.beta"),
+            W_gradient=gradients[f"{name}.W"],
+            b_gradient=gradients[f"{name}.b"],
+            gamma_gradient=gradients.get(f"{name}.gamma"),
+            beta_gradient=gradients.get(f"{name}.beta"),
+            activation=ACTIVATIONS[self.architecture.activation],
+            uses_batch_statistics=uses_batch_statistics,
+            running_mean=mean,
+            running_var=var,
+        )
+
+    def _views(self, flat: Tensor) -> Iterator[tuple[str, Tensor]]:
+        start = 0
+        for name, shape in self._shapes.items():
+            yield name, flat[start : start + shape.numel()].view(shape)
+            start += shape.numel()
+
+    def _initialise(self, generators: list[torch.Generator]) -> None:
+        for name, view in self._views(self.parameters):
+            if name.endswith("gamma"):
+                view.fill_(1.0)
+            for member, generator in enumerate(generators):
+                if name == "A":
+                    D, d = view.shape[1:]
+                    view[member] = initial_subspace(D, d, self.architecture.initialisation, generator)
+                elif name == "output":
+                    view[member, :, :-1] = glorot(view.shape[1], view.shape[2] - 1, generator)
+                elif name.endswith("W"):
+                    view[member] = glorot(view.shape[1], view.shape[2], generator)
+
+
+def glorot(n_in: int, n_out: int, generator: torch.Generator) -> Tensor:
+    """Uniform initial values with the variance of Glorot and Bengio (2010), ``(n_in, n_out)``."""
+    limit = (6 / (n_in + n_out)) ** 0.5
+    return torch.rand(n_in, n_out, generator=generator).mul_(2 * limit).sub_(limit)
+
+
+def _parameter_shapes(architecture: Architecture, n_members: int) -> dict[str, torch.Size]:
+    """Name and shape of every parameter, in the order of the flat buffer: encoder, A, decoder, output."""
+    (n_columns,) = architecture.input_shape
+    hidden, d = architecture.hidden, architecture.intrinsic_dim
+    shapes: dict[str, tuple[int, ...]] = {}
+
+    def add_layers(part: str, widths: list[int]) -> None:
+        for number, (n_in, n_out) in enumerate(zip(widths[:-1], widths[1:], strict=True)):
+            shapes[f"{part}.{number}.W"] = (n_in, n_out)
+            shapes[f"{part}.{number}.b"] = (1, n_out)
+            if architecture.normalisation is not None:
+                shapes[f"{part}.{number}.gamma"] = (1, n_out)
+                shapes[f"{part}.{number}.beta"] = (1, n_out)
+
+    add_layers("encoder", [n_columns, *hidden])
+    shapes["A"] = (hidden[-1], d)
+    add_layers("decoder", [d, *reversed(hidden)])
+    # Rows of the output layer belong to columns of the data; the last column is the bias.
+    shapes["output"] = (n_columns, hidden[0] + 1)
+    return {name: torch.Size((n_members, *shape)) for name, shape in shapes.items()}
+
+
+def _must(tensor: Tensor | None) -> Tensor:
+    assert tensor is not None
+    return tensor

@@ -1,0 +1,144 @@
+"""What every network offers to training and scoring, and the steps of the paper's schemes over it.
+
+All parameters of a network lie in one flat buffer, in the order encoder, A, decoder, and so do their gradients:
+an update is one kernel call over a slice, and "A only" or "encoder and A" are slices.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor
+
+from rsrae.networks.architecture import Architecture
+from rsrae.networks.batches import Batch, SparseBatch
+from rsrae.rsr import orthogonality_gradient, projection_gradient
+from rsrae.training import Adam, Step
+
+Scope = Literal["A", "encoder"]
+
+
+class Joint(NamedTuple):
+    """The weights of the RSR losses where they are minimised together with the reconstruction (RSRAE+)."""
+
+    lambda1: float
+    lambda2: float
+    q: float = 1.0
+
+
+class Similarity(NamedTuple):
+    """What every score is made of, per row: ``(members, rows)`` each."""
+
+    inner: Tensor  # x . x_hat
+    square_x: Tensor  # ||x||**2
+    square_x_hat: Tensor  # ||x_hat||**2
+    square_residual: Tensor  # ||x - x_hat||**2
+
+
+class Network(ABC):
+    """k members of one architecture, trained and scored as one program."""
+
+    architecture: Architecture
+    n_members: int
+    uses_autograd: bool = False
+    parameters: Tensor  # flat
+    gradients: Tensor  # flat
+    A: Tensor  # (members, D, d), a view into parameters
+    A_bounds: tuple[int, int]  # where A lies in the flat buffer
+
+    @abstractmethod
+    def gradient(self, batch: Batch, p: float, weights: Tensor | None, joint: Joint | None) -> Tensor:
+        """Loss of each member; ``gradients`` and ``latent`` are left filled."""
+
+    @property
+    @abstractmethod
+    def latent(self) -> Tensor:
+        """The encoder's output for the batch of the last ``gradient``, ``(members, rows, D)``."""
+
+    @abstractmethod
+    def encoder_gradient(self, in_latent: Tensor, out: Tensor) -> None:
+        """Write the encoder's gradient, given that of the last batch's latents, into the flat ``out``."""
+
+    @abstractmethod
+    def encode(self, batch: Batch) -> Tensor:
+        """The latents, in scoring mode, ``(members, rows, D)``."""
+
+    @abstractmethod
+    def reconstruct(self, batch: Batch) -> Tensor:
+        """``x_hat`` in scoring mode, with the shape of the batch."""
+
+    def similarity(self, batch: Batch) -> Similarity:
+        """The inner products that cosine and distance are made of."""
+        x_hat = self.reconstruct(batch).flatten(start_dim=2)
+        x = (batch.to_dense() if isinstance(batch, SparseBatch) else batch).flatten(start_dim=2)
+        return Similarity(
+            inner=(x * x_hat).sum(-1),
+            square_x=x.square().sum(-1),
+            square_x_hat=x_hat.square().sum(-1),
+            square_residual=(x - x_hat).square().sum(-1),
+        )
+
+    @abstractmethod
+    def state(self) -> dict[str, Tensor]:
+        """Everything that scoring needs, by name; parameters and running statistics."""
+
+    @abstractmethod
+    def load_state(self, state: dict[str, Tensor]) -> None:
+        """Take over what ``state`` gave."""
+
+    @abstractmethod
+    def to(self, *, dtype: torch.dtype | None = None, device: torch.device | str | None = None) -> Network:
+        """A copy with another number type or on another device."""
+
+
+def reconstruction_step(
+    network: Network, *, p: float, learning_rate: float, threshold: float = 0.0, joint: Joint | None = None
+) -> Step[Batch]:
+    """Minimise L_AE^p (with ``joint``, the whole loss of RSRAE+) in all parameters."""
+    optimiser = Adam(network.parameters, network.gradients, learning_rate)
+
+    def gradient(batch: Batch, weights: Tensor | None) -> Tensor:
+        return network.gradient(batch, p, weights, joint)
+
+    return Step("reconstruction", gradient, optimiser.step, threshold)
+
+
+def projection_step(
+    network: Network, *, q: float, learning_rate: float, scope: Scope = "A", threshold: float = 0.0
+) -> Step[Batch]:
+    """Minimise RSR1 in A (the paper's text), or in the encoder and A (the authors' code).
+
+    The latents are those of the reconstruction step of the same batch: no second pass through the encoder.
+    """
+    start, stop = network.A_bounds
+    first = start if scope == "A" else 0
+    buffer = torch.zeros_like(network.gradients[first:stop])
+    in_A = buffer[start - first :].view_as(network.A)
+    optimiser = Adam(network.parameters[first:stop], buffer, learning_rate)
+
+    def gradient(batch: Batch, weights: Tensor | None) -> Tensor:
+        loss, gradient_in_A, in_latent = projection_gradient(
+            network.latent, network.A, q, weights, with_latent=scope == "encoder"
+        )
+        in_A.copy_(gradient_in_A)
+        if in_latent is not None:
+            network.encoder_gradient(in_latent, buffer)
+        return loss
+
+    return Step("projection", gradient, optimiser.step, threshold)
+
+
+def orthogonality_step(network: Network, *, learning_rate: float, threshold: float = 0.0) -> Step[Batch]:
+    """Minimise RSR2 in A."""
+    start, stop = network.A_bounds
+    buffer = torch.zeros_like(network.gradients[start:stop])
+    optimiser = Adam(network.parameters[start:stop], buffer, learning_rate)
+
+    def gradient(batch: Batch, weights: Tensor | None) -> Tensor:
+        loss, in_A = orthogonality_gradient(network.A)
+        buffer.view_as(network.A).copy_(in_A)
+        return loss
+
+    return Step("orthogonality", gradient, optimiser.step, threshold)

@@ -1,0 +1,68 @@
+"""A cell: one method on one trial, the unit of work of every experiment."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from rsrae.paper.protocol import OutlierChoice, Recipe
+
+CODE_VERSION = 1
+"""Raised by hand whenever a change makes results differ: cells of an older version are computed anew."""
+
+Value = int | float | str
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One method on one trial.
+
+    Attributes
+    ----------
+    experiment : the experiment it belongs to.
+    data : a data set of `rsrae.paper.datasets`.
+    method : a detector of `rsrae.detectors.make_detector`.
+    recipe : which preprocessing, and for the RSRAE family which settings.
+    classes : the normal class or classes; empty where the data has outliers of its own.
+    c : outliers per inlier; None where the data has outliers of its own.
+    seed : of the draw of outliers and of the method.
+    outliers : "random" or "first".
+    params : further parameters of the method, sorted by name.
+
+    Examples
+    --------
+    >>> cell = Cell("main", "reuters", "lof", "paper", (0,), 0.5, seed=1)
+    >>> cell.id == Cell.from_row({**cell.as_row(), "auc": 0.7}).id
+    True
+    """
+
+    experiment: str
+    data: str
+    method: str
+    recipe: Recipe
+    classes: tuple[int, ...]
+    c: float | None
+    seed: int
+    outliers: OutlierChoice = "random"
+    params: tuple[tuple[str, Value], ...] = ()
+
+    @property
+    def id(self) -> str:
+        """A short name that two cells share only if they are the same work by the same code."""
+        key = json.dumps({**self.as_row(), "code_version": CODE_VERSION}, sort_keys=True)
+        return hashlib.sha256(key.encode()).hexdigest()[:16]
+
+    def as_row(self) -> dict[str, Any]:
+        """Return the fields as plain JSON values."""
+        return asdict(self) | {"classes": list(self.classes), "params": dict(self.params)}
+
+    @staticmethod
+    def from_row(row: Mapping[str, Any]) -> Cell:
+        """Rebuild the cell that a row of a results file came from."""
+        values = {field.name: row[field.name] for field in fields(Cell)}
+        values["classes"] = tuple(values["classes"])
+        values["params"] = tuple(sorted(values["params"].items()))
+        return Cell(**values)

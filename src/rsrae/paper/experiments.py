@@ -1,0 +1,410 @@
+"""Which cells an experiment has.
+
+Three profiles: "full" is the paper's (all classes, five ratios, five seeds); "quick" is a part of it that takes
+about two hours on two cores and says what it leaves out; "smoke" is one class and two epochs, to see that
+everything runs. Every quick cell is a full cell, so that a full run continues a quick one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Literal, get_args
+
+from rsrae.errors import ParameterError
+from rsrae.paper import datasets
+from rsrae.paper.cells import Cell, Value
+from rsrae.paper.protocol import RATIOS, OutlierChoice, Recipe
+
+Profile = Literal["smoke", "quick", "full"]
+
+PAPER_DATA = ("caltech-101", "fashion-mnist", "tiny-imagenet-deep", "reuters", "newsgroups")
+DEVELOPMENT_RATIO = 0.5
+DIMENSIONS = (1, 2, 5, 8, 10, 12, 15, 20, 30, 40, 50)
+LEARNING_RATES = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1)
+LAMBDAS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
+N_SEEDS = 5
+NEURAL = frozenset(
+    {"rsrae", "rsrae+", "ae", "ae-1", "dagmm", "dsebm", "gt", "rcae", "drae", "rda"},
+)
+CALTECH_LATENT_DIM = 1152
+SMOKE_EPOCHS = 2
+
+# Cheap enough for all classes in a quick run; the others train convolutional networks on 750 images or more.
+_SMALL_DATA = ("caltech-101", "tiny-imagenet-deep", "reuters", "newsgroups")
+_QUICK_RATIOS = (0.1, 0.5, 0.9)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A method with its recipe and parameters."""
+
+    method: str
+    recipe: Recipe = "paper"
+    params: tuple[tuple[str, Value], ...] = ()
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One figure or table.
+
+    Attributes
+    ----------
+    id : the name on the command line.
+    title : what it shows.
+    reference : where the paper has it.
+    left_out : what the quick profile leaves out, in a sentence.
+    cells : the plan of a profile.
+    """
+
+    id: str
+    title: str
+    reference: str
+    left_out: str
+    cells: Callable[[Profile], Iterator[Cell]]
+
+
+def ids() -> list[str]:
+    """Name every experiment.
+
+    >>> ids()[:3]
+    ['main', 'variants', 'linear-and-rcae']
+    """
+    return list(_EXPERIMENTS)
+
+
+def experiment(name: str) -> Experiment:
+    """Return an experiment by its id."""
+    try:
+        return _EXPERIMENTS[name]
+    except KeyError:
+        raise ParameterError(
+            f"there is no experiment {name!r}; choose from {', '.join(_EXPERIMENTS)}"
+        ) from None
+
+
+def plan(name: str, profile: Profile) -> list[Cell]:
+    """List the cells of an experiment, the first seed of all before the second of any.
+
+    >>> len(plan("swiss-roll", "full")) > len(plan("swiss-roll", "quick")) > 0
+    True
+    """
+    if profile not in get_args(Profile):
+        raise ParameterError(f"profile must be one of {', '.join(get_args(Profile))}, got {profile!r}")
+    cells = dict.fromkeys(experiment(name).cells(profile))
+    return sorted(cells, key=lambda cell: cell.seed)
+
+
+def describe(name: str, profile: Profile) -> str:
+    """Say in a sentence or two what a profile runs and what it leaves out."""
+    n_cells, n_full = len(plan(name, profile)), len(plan(name, "full"))
+    if profile == "full":
+        return f"full: all {n_cells:,} cells."
+    if profile == "smoke":
+        return f"smoke: {n_cells:,} cells of one class and {SMOKE_EPOCHS} epochs; the numbers mean nothing."
+    return f"quick: {n_cells:,} of {n_full:,} cells. {experiment(name).left_out}"
+
+
+def _grid(
+    name: str,
+    data: Sequence[str],
+    variants: Sequence[Variant],
+    *,
+    ratios: Sequence[float] = (DEVELOPMENT_RATIO,),
+    n_classes: int | None = None,
+    n_seeds: int = N_SEEDS,
+    outliers: OutlierChoice = "random",
+    n_normal: int = 1,
+) -> Iterator[Cell]:
+    for one, variant, seed in product(data, variants, range(n_seeds)):
+        about = datasets.info(one)
+        if variant.method == "gt" and about.kind != "images":
+            continue
+        if about.has_own_outliers:
+            yield Cell(name, one, variant.method, variant.recipe, (), None, seed, outliers, variant.params)
+            continue
+        if n_normal >= about.n_classes:
+            continue
+        for first, c in product(range(min(n_classes or about.n_classes, about.n_classes)), ratios):
+            classes = tuple(sorted((first + step) % about.n_classes for step in range(n_normal)))
+            yield Cell(name, one, variant.method, variant.recipe, classes, c, seed, outliers, variant.params)
+
+
+def _smoke(name: str, data: Sequence[str], variants: Sequence[Variant], n_normal: int = 1) -> Iterator[Cell]:
+    hurried = [
+        Variant(one.method, one.recipe, _merged(one.params, epochs=SMOKE_EPOCHS))
+        if one.method in NEURAL
+        else one
+        for one in variants
+    ]
+    return _grid(name, data, hurried, n_classes=1, n_seeds=1, n_normal=n_normal)
+
+
+def _merged(params: tuple[tuple[str, Value], ...], **more: Value) -> tuple[tuple[str, Value], ...]:
+    return tuple(sorted((dict(params) | more).items()))
+
+
+def _with(method: str, recipe: Recipe, **params: Value) -> Variant:
+    return Variant(method, recipe, tuple(sorted(params.items())))
+
+
+_RSRAE = (Variant("rsrae", "paper"), Variant("rsrae", "authors"), Variant("rsrae", "default"))
+_CLASSIC = tuple(Variant(method) for method in ("lof", "ocsvm", "iforest", "centroid", "knn"))
+_DEEP = tuple(Variant(method) for method in ("dsebm", "dagmm", "gt"))
+_PUBLISHED: tuple[Recipe, Recipe] = ("authors", "paper")
+
+
+def _main(profile: Profile) -> Iterator[Cell]:
+    name = "main"
+    if profile == "smoke":
+        yield from _smoke(name, ("caltech-101", "reuters"), (*_RSRAE, *_CLASSIC, *_DEEP))
+    elif profile == "quick":
+        yield from _grid(name, PAPER_DATA, _CLASSIC, ratios=_QUICK_RATIOS, n_seeds=1)
+        yield from _grid(name, _SMALL_DATA, _RSRAE)
+        yield from _grid(name, _SMALL_DATA, _RSRAE, ratios=_QUICK_RATIOS, n_seeds=1)
+        yield from _grid(name, _SMALL_DATA, _DEEP, ratios=_QUICK_RATIOS, n_classes=3, n_seeds=1)
+        yield from _grid(name, ("fashion-mnist",), _RSRAE, n_seeds=1)
+        yield from _grid(name, ("fashion-mnist",), _RSRAE, ratios=(0.1, 0.9), n_classes=3, n_seeds=1)
+        yield from _grid(name, ("fashion-mnist",), _DEEP, n_classes=2, n_seeds=1)
+        yield from _grid(name, PAPER_DATA, _RSRAE[1:2], outliers="first", n_seeds=1)
+    else:
+        yield from _grid(name, PAPER_DATA, (*_RSRAE, *_CLASSIC, *_DEEP), ratios=RATIOS)
+        yield from _grid(name, PAPER_DATA, _RSRAE[1:2], outliers="first")
+
+
+def _variants(profile: Profile) -> Iterator[Cell]:
+    name = "variants"
+    data = (*PAPER_DATA, "tiny-imagenet")
+    compared = [
+        variant
+        for recipe in _PUBLISHED
+        for variant in (
+            Variant("rsrae", recipe),
+            _with("rsrae+", recipe, lambda1=0.1, lambda2=0.1),
+            Variant("ae-1", recipe),
+            Variant("ae", recipe),
+        )
+    ]
+    if profile == "smoke":
+        yield from _smoke(name, ("caltech-101", "reuters"), compared)
+    elif profile == "quick":
+        yield from _grid(name, _SMALL_DATA, compared, ratios=_QUICK_RATIOS, n_classes=3, n_seeds=1)
+        yield from _grid(name, ("fashion-mnist", "tiny-imagenet"), compared, n_classes=2, n_seeds=1)
+    else:
+        yield from _grid(name, data, compared, ratios=RATIOS)
+
+
+def _linear_and_rcae(profile: Profile) -> Iterator[Cell]:
+    name = "linear-and-rcae"
+    linear = (Variant("fms"), Variant("sfms"))
+    deep = (Variant("rsrae", "authors"), Variant("rsrae", "paper"), Variant("rcae"))
+    if profile == "smoke":
+        yield from _smoke(name, ("caltech-101", "reuters"), (*deep, *linear))
+    elif profile == "quick":
+        yield from _grid(name, PAPER_DATA, linear, ratios=_QUICK_RATIOS, n_classes=3, n_seeds=1)
+        yield from _grid(name, _SMALL_DATA, deep, ratios=_QUICK_RATIOS, n_classes=3, n_seeds=1)
+        yield from _grid(name, ("fashion-mnist",), deep, n_classes=3, n_seeds=1)
+    else:
+        yield from _grid(name, PAPER_DATA, (*deep, *linear), ratios=RATIOS)
+
+
+def _dimension(profile: Profile) -> Iterator[Cell]:
+    name = "dimension"
+    swept = [_with("rsrae", recipe, intrinsic_dim=d) for recipe in _PUBLISHED for d in DIMENSIONS]
+    full_width = [_with("rsrae", recipe, intrinsic_dim=CALTECH_LATENT_DIM) for recipe in _PUBLISHED]
+    yield from _sensitivity(name, profile, swept)
+    if profile == "quick":
+        yield from _grid(name, ("caltech-101",), full_width, n_classes=3, n_seeds=1)
+    elif profile == "full":
+        yield from _grid(name, ("caltech-101",), full_width)
+
+
+def _learning_rate(profile: Profile) -> Iterator[Cell]:
+    swept = [_with("rsrae", recipe, learning_rate=rate) for recipe in _PUBLISHED for rate in LEARNING_RATES]
+    yield from _sensitivity("learning-rate", profile, swept)
+
+
+def _sensitivity(name: str, profile: Profile, swept: Sequence[Variant]) -> Iterator[Cell]:
+    if profile == "smoke":
+        yield from _smoke(name, ("caltech-101", "reuters"), swept[:2])
+    elif profile == "quick":
+        yield from _grid(name, _SMALL_DATA, swept, n_classes=3, n_seeds=1)
+        yield from _grid(name, ("fashion-mnist",), swept, n_classes=1, n_seeds=1)
+    else:
+        yield from _grid(name, PAPER_DATA, swept)
+
+
+def _lambdas(profile: Profile) -> Iterator[Cell]:
+    name = "lambdas"
+    grid = [_with("rsrae+", "authors", lambda1=a, lambda2=b) for a, b in product(LAMBDAS, LAMBDAS)]
+    reference = Variant("rsrae", "authors")
+    if profile == "smoke":
+        yield from _smoke(name, ("caltech-101",), (reference, *grid[:2]))
+    elif profile == "quick":
+        yield from _grid(name, _SMALL_DATA, (reference, *grid), n_classes=2, n_seeds=1)
+    else:
+        yield from _grid(name, PAPER_DATA, (reference, *grid))
+
+
+def _runtime(profile: Profile) -> Iterator[Cell]:
+    name = "runtime"
+    timed = (
+        *_CLASSIC,
+        *_DEEP,
+        *_RSRAE,
+        Variant("rsrae+"),
+        Variant("ae-1"),
+        Variant("ae"),
+    )
+    if profile == "smoke":
+        yield from _smoke(name, ("caltech-101", "reuters"), timed)
+    elif profile == "quick":
+        yield from _grid(name, PAPER_DATA, timed, n_classes=1, n_seeds=1)
+    else:
+        yield from _grid(name, PAPER_DATA, timed, n_seeds=1)
+
+
+def _tiny_raw(profile: Profile) -> Iterator[Cell]:
+    name = "tiny-raw"
+    data = ("tiny-imagenet",)
+    if profile == "smoke":
+        yield from _smoke(name, data, (*_RSRAE, *_CLASSIC, *_DEEP))
+    elif profile == "quick":
+        yield from _grid(name, data, _CLASSIC, ratios=_QUICK_RATIOS, n_seeds=1)
+        yield from _grid(name, data, _RSRAE, n_classes=5, n_seeds=1)
+        yield from _grid(name, data, _DEEP, n_classes=2, n_seeds=1)
+    else:
+        yield from _grid(name, data, (*_RSRAE, *_CLASSIC, *_DEEP), ratios=RATIOS)
+
+
+def _swiss_roll(profile: Profile) -> Iterator[Cell]:
+    name = "swiss-roll"
+    # Appendix B: d = 2, ten thousand epochs of one batch, and the distance as the score.
+    setting: dict[str, Value] = {
+        "batch_size": 1500,
+        "epochs": 10_000,
+        "intrinsic_dim": 2,
+        "learning_rate": 0.01,
+        "score": "euclidean",
+    }
+    compared = (_with("rsrae", "paper", **setting), _with("ae", "paper", **setting), *_CLASSIC)
+    if profile == "smoke":
+        yield from _smoke(name, ("swiss-roll",), compared)
+    else:
+        yield from _grid(name, ("swiss-roll",), compared, n_seeds=1 if profile == "quick" else N_SEEDS)
+
+
+def _several_normals(profile: Profile) -> Iterator[Cell]:
+    name = "several-normals"
+    quick_enough = tuple(Variant(method) for method in ("pca", "sfms", "ste"))
+    compared = (*_RSRAE, Variant("ae-1"), *_CLASSIC, *quick_enough)
+    for n_normal in (2, 3, 5):
+        if profile == "smoke":
+            yield from _smoke(name, ("caltech-101", "reuters"), compared, n_normal=n_normal)
+        elif profile == "quick":
+            yield from _grid(name, _SMALL_DATA, compared, n_classes=3, n_seeds=1, n_normal=n_normal)
+            yield from _grid(name, ("fashion-mnist",), compared, n_classes=2, n_seeds=1, n_normal=n_normal)
+        else:
+            yield from _grid(name, PAPER_DATA, compared, ratios=RATIOS, n_normal=n_normal)
+
+
+def _tables(profile: Profile) -> Iterator[Cell]:
+    name = "tables"
+    data = [one for one in datasets.names() if one.startswith("adbench/")]
+    classic = (*_CLASSIC, *(Variant(method) for method in ("pca", "rpca", "fms", "sfms", "ste")))
+    neural = (
+        *_RSRAE,
+        *(Variant(method) for method in ("rsrae+", "ae-1", "ae", "dagmm", "dsebm", "rcae", "drae", "rda")),
+    )
+    if profile == "smoke":
+        yield from _smoke(name, ("adbench/glass", "adbench/WDBC"), (*neural, *classic))
+    else:
+        yield from _grid(name, data, (*neural, *classic), n_seeds=1 if profile == "quick" else N_SEEDS)
+
+
+_EXPERIMENTS = {
+    one.id: one
+    for one in (
+        Experiment(
+            "main",
+            "RSRAE and the methods it is compared with, against the ratio of outliers",
+            "figures 1 and 2",
+            "All classes and five seeds for RSRAE at c = 0.5 on all but Fashion-MNIST (one seed); elsewhere one "
+            "seed and c = 0.1, 0.5, 0.9; three classes for DSEBM, DAGMM and GT; on Fashion-MNIST three for RSRAE "
+            "at c = 0.1 and 0.9, and two for DSEBM, DAGMM and GT, at c = 0.5 only.",
+            _main,
+        ),
+        Experiment(
+            "variants",
+            "RSRAE, RSRAE+, AE-1 and AE",
+            "figures 3, 13 and 14",
+            "One seed, three classes, c = 0.1, 0.5, 0.9; on Fashion-MNIST and raw Tiny ImageNet two classes and "
+            "c = 0.5.",
+            _variants,
+        ),
+        Experiment(
+            "linear-and-rcae",
+            "RSRAE, the linear FMS and SFMS, and RCAE",
+            "figure 7",
+            "One seed, three classes, c = 0.1, 0.5, 0.9; on Fashion-MNIST c = 0.5 only for the networks.",
+            _linear_and_rcae,
+        ),
+        Experiment(
+            "dimension",
+            "RSRAE against its intrinsic dimension d, c = 0.5",
+            "figure 8",
+            "One seed and three classes; one class on Fashion-MNIST.",
+            _dimension,
+        ),
+        Experiment(
+            "learning-rate",
+            "RSRAE against the learning rate, c = 0.5",
+            "figure 9",
+            "One seed and three classes; one class on Fashion-MNIST.",
+            _learning_rate,
+        ),
+        Experiment(
+            "lambdas",
+            "RSRAE+ against its two weights, c = 0.5",
+            "figures 10 and 11",
+            "One seed and two classes; Fashion-MNIST is left out.",
+            _lambdas,
+        ),
+        Experiment(
+            "runtime",
+            "Seconds of one experiment, c = 0.5 (run it with one job)",
+            "table 1",
+            "The first class only.",
+            _runtime,
+        ),
+        Experiment(
+            "tiny-raw",
+            "Tiny ImageNet without deep features",
+            "figure 12",
+            "One seed; c = 0.5 and five classes for RSRAE, two for DSEBM, DAGMM and GT.",
+            _tiny_raw,
+        ),
+        Experiment(
+            "swiss-roll",
+            "The artificial demonstration",
+            "figures 4 to 6",
+            "One seed.",
+            _swiss_roll,
+        ),
+        Experiment(
+            "several-normals",
+            "Two, three and five classes are normal at once",
+            "beyond the paper",
+            "One seed, c = 0.5, three groups of classes; two on Fashion-MNIST.",
+            _several_normals,
+        ),
+        Experiment(
+            "tables",
+            "The ADBench tables, all methods",
+            "beyond the paper",
+            "One seed.",
+            _tables,
+        ),
+    )
+}

@@ -1,0 +1,125 @@
+"""From a user's numbers to what a network sees; fitted with the detector and robust to the outliers in the data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+import torch
+from torch import Tensor
+
+from rsrae.errors import ParameterError
+
+Scaling = Literal["robust", "unit-cube", "none"]
+SCALINGS = ("auto", "robust", "unit-cube", "none")
+
+# Location and spread of a column need no more rows than this.
+MOST_ROWS = 100_000
+NORMAL_IQR = 1.3489795  # of a standard normal
+
+
+@dataclass
+class Preprocessor:
+    """Shift and scale per column, taming of far values, unit norm per row.
+
+    Attributes
+    ----------
+    center, scale : what is taken off and divided by, per column or one number for all (images).
+    tame : a standardised value z becomes ``asinh(z)``, nearly linear near the middle and logarithmic far out, so
+        that a single wild cell cannot outweigh a row.
+    unit_norm : whether rows are scaled to unit l2 norm.
+    """
+
+    center: npt.NDArray[np.float64]
+    scale: npt.NDArray[np.float64]
+    tame: bool
+    unit_norm: bool
+
+    def apply(self, rows: Tensor) -> Tensor:
+        """Preprocess ``(rows, ...)`` in its own number type; the input is not changed."""
+        center, scale = (torch.from_numpy(v).to(rows) for v in (self.center, self.scale))
+        shape = rows.shape
+        rows = ((rows - center) / scale).flatten(start_dim=1)
+        if self.tame:
+            rows.asinh_()
+        if self.unit_norm:
+            rows /= torch.linalg.vector_norm(rows, dim=1, keepdim=True).clamp_min_(1e-12)
+        return rows.view(shape)
+
+    def apply_sparse(self, rows: sp.csr_array) -> sp.csr_array:
+        """Preprocess sparse rows: no shift, so zeros stay zeros."""
+        data = rows.data / self.scale[rows.indices] if self.scale.size > 1 else rows.data.copy()
+        scaled = sp.csr_array((data, rows.indices, rows.indptr), shape=rows.shape)
+        if self.unit_norm:
+            norms = np.sqrt(np.asarray(scaled.multiply(scaled).sum(axis=1)).ravel())
+            scaled.data /= np.repeat(np.maximum(norms, 1e-12), np.diff(rows.indptr)).astype(data.dtype)
+        return scaled
+
+    def undo(self, rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Back to the user's numbers, as far as that is possible: the norm of a row is not known any more."""
+        values = np.sinh(rows) if self.tame else rows
+        restored: npt.NDArray[np.float64] = values * self.scale + self.center
+        return restored
+
+
+def fit_preprocessor(
+    X: npt.NDArray[Any] | sp.csr_array, *, scaling: str = "auto", tame: bool, unit_norm: bool
+) -> Preprocessor:
+    """Learn location and spread from the rows.
+
+    "auto" means "robust" for tables, "unit-cube" for images and "none" for sparse rows.
+    """
+    if scaling not in SCALINGS:
+        raise ParameterError(f"scaling must be one of {', '.join(map(repr, SCALINGS))}, got {scaling!r}")
+    is_image = X.ndim > 2
+    if scaling == "auto":
+        scaling = "none" if sp.issparse(X) else "unit-cube" if is_image else "robust"
+    if scaling == "none":
+        return Preprocessor(np.zeros(1), np.ones(1), False, unit_norm)
+    if sp.issparse(X):
+        raise ParameterError(f"scaling={scaling!r} would make sparse rows dense; use scaling='none'")
+    if scaling == "unit-cube":
+        center, scale = _unit_cube(X)
+        return Preprocessor(center, scale, False, unit_norm)
+    center, scale = robust_center_and_scale(X.reshape(X.shape[0], -1))
+    if is_image:
+        center, scale = center.reshape(X.shape[1:]), scale.reshape(X.shape[1:])
+    return Preprocessor(center, scale, tame, unit_norm)
+
+
+def robust_center_and_scale(
+    X: npt.NDArray[Any],
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Median and interquartile range of each column, the latter as the standard deviation of a normal would be.
+
+    A column more than half of whose values are equal has no interquartile range; its spread is then taken from
+    the values that differ from the median, and a constant column has spread one.
+
+    >>> center, scale = robust_center_and_scale(np.array([[0.0], [1.0], [2.0], [3.0], [1e9]]))
+    >>> float(center[0]), round(float(scale[0]), 3)
+    (2.0, 1.483)
+    """
+    step = -(-X.shape[0] // MOST_ROWS)
+    sample = X[::step]
+    center, scale = np.zeros(X.shape[1]), np.ones(X.shape[1])
+    for column in range(X.shape[1]):
+        values = sample[:, column].astype(np.float64)
+        low, center[column], high = np.quantile(values, [0.25, 0.5, 0.75])
+        if high > low:
+            scale[column] = (high - low) / NORMAL_IQR
+        elif np.any(values != center[column]):
+            deviations = np.abs(values - center[column])
+            scale[column] = (
+                np.sqrt(np.mean(np.minimum(deviations, np.quantile(deviations, 0.99)) ** 2))
+                or deviations.max()
+            )
+    return center, scale
+
+
+def _unit_cube(X: npt.NDArray[Any]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    low, high = (0.0, 255.0) if X.dtype == np.uint8 else (float(X.min()), float(X.max()))
+    half = (high - low) / 2
+    return np.array([low + half]), np.array([half if half > 0 else 1.0])

@@ -1,0 +1,184 @@
+"""The robust subspace recovery (RSR) layer and the losses of the paper, as pure functions.
+
+Symbols of the paper and names used here: ``latent`` is z (width D), ``code`` is A'z (width d), ``x_hat``
+is the decoder's output. The layer stores ``A`` as a D x d matrix (the paper writes its transpose), so a
+row of latents is projected by ``latent @ A``.
+
+Every loss is a weighted mean over rows; the paper's sums differ by a constant factor, which Adam does not see.
+Each function that training calls also exists as ``..._gradient``: value and derivative in closed form, a few
+small matrix products instead of a pass through autograd. All of them take leading axes (an ensemble member's
+axis) in front of ``(rows, width)``.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple, cast
+
+import torch
+from torch import Tensor, nn
+
+from rsrae.errors import ParameterError
+
+Initialisation = Literal["orthonormal", "normal"]
+
+# Added to a squared norm: a bare norm has no gradient at zero, and a perfect reconstruction is possible.
+SQUARED_NORM_FLOOR = 1e-12
+
+
+class RSRLayer(nn.Module):
+    """The linear map A that takes a latent of width D to a code of width d.
+
+    Parameters
+    ----------
+    latent_dim : D, the width of the encoder's output.
+    intrinsic_dim : d, the dimension of the subspace, ``1 <= d <= D``.
+    initialisation : "orthonormal" (a random orthonormal basis) or "normal" (the paper's i.i.d. standard normal).
+    generator : torch generator for the initial values; None uses torch's global one, as torch's own layers do.
+
+    Examples
+    --------
+    >>> layer = RSRLayer(128, 10, generator=torch.Generator().manual_seed(0))
+    >>> latent = torch.ones(4, 128)
+    >>> layer(latent).shape, layer.lift(latent).shape
+    (torch.Size([4, 10]), torch.Size([4, 128]))
+    """
+
+    def __init__(
+        self,
+        latent_dim: int,
+        intrinsic_dim: int,
+        *,
+        initialisation: Initialisation = "orthonormal",
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        self.A = nn.Parameter(initial_subspace(latent_dim, intrinsic_dim, initialisation, generator))
+
+    def forward(self, latent: Tensor) -> Tensor:
+        """The code A'z of each row, ``(rows, D) -> (rows, d)``."""
+        return cast(Tensor, latent @ self.A)
+
+    def lift(self, latent: Tensor) -> Tensor:
+        """The point A A'z that stands for each row in the latent space, ``(rows, D) -> (rows, D)``."""
+        return cast(Tensor, (latent @ self.A) @ self.A.mT)
+
+    def projection_loss(self, latent: Tensor, q: float = 1.0) -> Tensor:
+        """RSR1 of these rows, see :func:`projection_loss`."""
+        return projection_loss(latent, self.A, q)
+
+    def orthogonality_penalty(self) -> Tensor:
+        """RSR2 of the layer, see :func:`orthogonality_penalty`."""
+        return orthogonality_penalty(self.A)
+
+    def extra_repr(self) -> str:
+        """The two dimensions, for ``print(network)``."""
+        return f"latent_dim={self.A.shape[0]}, intrinsic_dim={self.A.shape[1]}"
+
+
+def initial_subspace(
+    latent_dim: int,
+    intrinsic_dim: int,
+    initialisation: Initialisation = "orthonormal",
+    generator: torch.Generator | None = None,
+) -> Tensor:
+    """A first value of A, ``(D, d)``."""
+    if not 1 <= intrinsic_dim <= latent_dim:
+        raise ParameterError(
+            f"intrinsic_dim must lie between 1 and the latent width {latent_dim}, got {intrinsic_dim}; "
+            "lower intrinsic_dim or widen the last hidden layer"
+        )
+    if initialisation not in ("orthonormal", "normal"):
+        raise ParameterError(f"initialisation must be 'orthonormal' or 'normal', got {initialisation!r}")
+    A = torch.randn(latent_dim, intrinsic_dim, generator=generator)
+    return torch.linalg.qr(A).Q if initialisation == "orthonormal" else A
+
+
+def row_norms(residual: Tensor) -> Tensor:
+    """The l2 norm of each row (last axis), with a gradient everywhere."""
+    return residual.square().sum(dim=-1).add(SQUARED_NORM_FLOOR).sqrt()
+
+
+def reconstruction_loss(x: Tensor, x_hat: Tensor, p: float = 1.0) -> Tensor:
+    """L_AE^p: the mean over rows of ``||x - x_hat||_2 ** p``. Images are flattened.
+
+    >>> round(reconstruction_loss(torch.zeros(2, 4), torch.ones(2, 4)).item(), 6)
+    2.0
+    """
+    _check_power("p", p)
+    return row_norms((x - x_hat).flatten(start_dim=1)).pow(p).mean()
+
+
+def projection_loss(latent: Tensor, A: Tensor, q: float = 1.0) -> Tensor:
+    """RSR1: the mean over rows of ``||z - A A'z||_2 ** q``."""
+    _check_power("q", q)
+    return row_norms(latent - (latent @ A) @ A.mT).pow(q).mean()
+
+
+def orthogonality_penalty(A: Tensor) -> Tensor:
+    """RSR2: ``||A'A - I||_F ** 2``."""
+    return _gram_excess(A).square().sum(dim=(-2, -1))
+
+
+class PowerLoss(NamedTuple):
+    """A weighted mean of powers of row norms, and its derivative in the residuals."""
+
+    loss: Tensor  # (...)
+    gradient: Tensor  # (..., rows, width)
+
+
+def power_loss_gradient(residual: Tensor, power: float, weights: Tensor | None = None) -> PowerLoss:
+    """The mean of ``||r||_2 ** power`` over rows, weighted, with its derivative in ``residual``."""
+    norms = row_norms(residual)
+    loss, scale = weighted_mean_power(norms, power, weights)
+    return PowerLoss(loss, residual * scale.unsqueeze(-1))
+
+
+def weighted_mean_power(norms: Tensor, power: float, weights: Tensor | None) -> tuple[Tensor, Tensor]:
+    """The mean of ``norms ** power``, and the factor that turns a residual into its gradient."""
+    if weights is None:
+        shares: Tensor | float = 1.0 / norms.shape[-1]
+        loss = (norms if power == 1 else norms.pow(power)).mean(dim=-1)
+    else:
+        shares = weights / weights.sum(dim=-1, keepdim=True).clamp_min(1e-12)
+        loss = (shares * (norms if power == 1 else norms.pow(power))).sum(dim=-1)
+    if power == 1:
+        return loss, shares / norms
+    return loss, shares * power * norms.pow(power - 2)
+
+
+class ProjectionGradient(NamedTuple):
+    """RSR1 with its derivatives in A and in the latents."""
+
+    loss: Tensor  # (...)
+    in_A: Tensor  # (..., D, d)
+    in_latent: Tensor | None  # (..., rows, D)
+
+
+def projection_gradient(
+    latent: Tensor, A: Tensor, q: float = 1.0, weights: Tensor | None = None, *, with_latent: bool = False
+) -> ProjectionGradient:
+    """RSR1 and its derivative in A; with ``with_latent`` also in the latents.
+
+    With ``R = Z - Z A A'`` and ``G = dL/dR``: ``dL/dA = -(Z'(G A) + G'(Z A))`` and ``dL/dZ = G - G A A'``.
+    """
+    code = latent @ A  # (..., rows, d)
+    loss, gradient = power_loss_gradient(latent - code @ A.mT, q, weights)
+    pulled = gradient @ A  # (..., rows, d)
+    in_A = (latent.mT @ pulled).add_(gradient.mT @ code).neg_()
+    in_latent = gradient - pulled @ A.mT if with_latent else None
+    return ProjectionGradient(loss, in_A, in_latent)
+
+
+def orthogonality_gradient(A: Tensor) -> tuple[Tensor, Tensor]:
+    """RSR2 and its derivative ``4 A (A'A - I)``."""
+    excess = _gram_excess(A)
+    return excess.square().sum(dim=(-2, -1)), 4 * (A @ excess)
+
+
+def _gram_excess(A: Tensor) -> Tensor:
+    return A.mT @ A - torch.eye(A.shape[-1], dtype=A.dtype, device=A.device)
+
+
+def _check_power(name: str, power: float) -> None:
+    if not power > 0:
+        raise ParameterError(f"{name} must be positive, got {power}")

@@ -1,0 +1,64 @@
+"""From scores to a line between normal and strange.
+
+The paper leaves its threshold eps_T open. Here it is a quantile of the training scores: of a share that the user
+names, or of one estimated from the scores alone.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from rsrae.errors import ParameterError
+
+FloatArray = npt.NDArray[np.float64]
+Contamination = float | Literal["auto"]
+
+LARGEST_SHARE = 0.5
+
+
+def check_contamination(contamination: object) -> None:
+    """Raise unless this is "auto" or a number in (0, 0.5]."""
+    if isinstance(contamination, str) and contamination == "auto":
+        return
+    is_number = isinstance(contamination, (int, float, np.integer, np.floating))
+    if not is_number or isinstance(contamination, bool) or not 0 < float(contamination) <= LARGEST_SHARE:  # type: ignore[arg-type]
+        raise ParameterError(f"contamination must be 'auto' or a number in (0, 0.5], got {contamination!r}")
+
+
+def threshold(scores: FloatArray, contamination: Contamination) -> float:
+    """The score above which an item is strange."""
+    share = estimate_contamination(scores) if contamination == "auto" else float(contamination)
+    return float(np.quantile(scores, 1 - share))
+
+
+def estimate_contamination(scores: FloatArray) -> float:
+    """The share of strange items, from the scores alone; between 0 and 0.5.
+
+    Two groups, normal and strange, are told apart where the variance between them is largest (Otsu 1979), on ranks
+    of magnitude rather than the scores themselves: a handful of huge scores must not decide alone where the line is.
+
+    >>> scores = np.concatenate([np.linspace(0, 1, 80), np.linspace(5, 6, 20)])
+    >>> round(estimate_contamination(scores), 2)
+    0.2
+    """
+    ordered = np.sort(np.asarray(scores, dtype=np.float64))
+    n = ordered.size
+    if n < 2 or ordered[0] == ordered[-1]:
+        return 1.0 / max(n, 2)
+    ordered = _tame(ordered)
+    sums = np.cumsum(ordered)[:-1]
+    counts = np.arange(1, n)
+    low, high = sums / counts, (sums[-1] + ordered[-1] - sums) / (n - counts)
+    between = counts * (n - counts) * (high - low) ** 2
+    first = int(np.ceil(n * (1 - LARGEST_SHARE))) - 1  # at most half of the items are strange
+    best = max(first, 0) + int(np.argmax(between[max(first, 0) :]))
+    return float((n - 1 - best) / n)
+
+
+def _tame(ordered: FloatArray) -> FloatArray:
+    low, middle = np.quantile(ordered, [0.05, 0.5])
+    spread = middle - low
+    return np.minimum(ordered, middle + 6 * spread) if spread > 0 else ordered

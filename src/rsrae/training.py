@@ -1,0 +1,226 @@
+"""The training loop: epochs, batches, steps. It knows nothing of networks.
+
+A training scheme is a list of steps. For every batch the gradients of all steps are taken at the same
+parameters, then all steps are applied; the paper's alternation is three steps, a plain autoencoder is one.
+Everything has a leading axis for the members of an ensemble that is trained as one batched program: each member
+has its own initial values, its own order of the rows and its own selection of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, Literal, NamedTuple, Protocol, TypeVar
+
+import torch
+from torch import Tensor
+
+BatchT = TypeVar("BatchT")
+BatchT_co = TypeVar("BatchT_co", covariant=True)
+BatchT_contra = TypeVar("BatchT_contra", contravariant=True)
+
+
+class Rows(Protocol[BatchT_co]):
+    """Rows of a data set, preprocessed, that can be taken by number."""
+
+    n_rows: int
+
+    def take(self, index: Tensor) -> BatchT_co:
+        """The rows numbered ``index`` ``(members, rows)`` as one batch."""
+        ...
+
+
+@dataclass(frozen=True)
+class Step(Generic[BatchT_contra]):
+    """One loss of a training scheme and the update it causes."""
+
+    name: str
+    gradient: Callable[[BatchT_contra, Tensor | None], Tensor]  # batch, row weights -> loss (members,)
+    apply: Callable[[], None]
+    threshold: float = 0.0  # the step rests while its loss is not above this (eps_AE, eps_RSR1, eps_RSR2)
+
+
+class Selection(NamedTuple):
+    """The rows a member trains on in one epoch."""
+
+    index: Tensor  # (members, rows)
+    weights: Tensor | None = None  # (members, rows), None: all equal
+
+
+class Epoch(NamedTuple):
+    """What is known after an epoch, for a progress bar."""
+
+    number: int  # from 1
+    total: int
+    losses: dict[str, float]
+    seconds: float  # since training began
+
+
+@dataclass
+class History:
+    """The learning curve of every loss: one value an epoch."""
+
+    losses: dict[str, list[float]] = field(default_factory=dict)
+
+    def append(self, losses: dict[str, float]) -> None:
+        """Add one epoch."""
+        for name, loss in losses.items():
+            self.losses.setdefault(name, []).append(loss)
+
+
+def train(
+    steps: Sequence[Step[BatchT]],
+    rows: Rows[BatchT],
+    *,
+    epochs: int,
+    batch_size: int,
+    generator: torch.Generator,
+    n_members: int = 1,
+    shuffle: Literal["epoch", "once"] = "epoch",
+    select: Callable[[int], Selection | None] | None = None,
+    on_epoch: Callable[[Epoch], bool | None] | None = None,
+    device: torch.device | str = "cpu",
+) -> History:
+    """Run the steps over the rows.
+
+    ``select(epoch)`` chooses (and weighs) the rows of an epoch; None means all of them. ``on_epoch`` may return
+    False to stop after the epoch that just ended; what was trained until then stands.
+    """
+    history = History()
+    began = time.perf_counter()
+    everything = torch.arange(rows.n_rows).expand(n_members, -1)
+    order: Tensor | None = None
+    for number in range(epochs):
+        index, weights = (select(number) if select else None) or Selection(everything)
+        if order is None or shuffle == "epoch" or order.shape != index.shape:
+            order = _orders(*index.shape, generator)
+        index = index.gather(1, order).to(device)
+        weights = None if weights is None else weights.gather(1, order.to(weights.device))
+        totals = _run_epoch(steps, rows, index, weights, batch_size)
+        losses = dict(zip((step.name for step in steps), totals, strict=True))
+        history.append(losses)
+        if on_epoch is not None:
+            report = Epoch(number + 1, epochs, losses, time.perf_counter() - began)
+            if on_epoch(report) is False:
+                break
+    return history
+
+
+def batch_bounds(n_rows: int, batch_size: int) -> Iterator[tuple[int, int]]:
+    """Where batches begin and end; a last batch of one row joins the one before it.
+
+    >>> list(batch_bounds(9, 4))
+    [(0, 4), (4, 9)]
+    """
+    start = 0
+    while start < n_rows:
+        stop = min(start + batch_size, n_rows)
+        if n_rows - stop == 1:
+            stop = n_rows
+        yield start, stop
+        start = stop
+
+
+class Trimming:
+    """Leaves the rows that fit worst out of each epoch, after a warm-up on all of them.
+
+    Parameters
+    ----------
+    errors : gives the current error of every row, ``(members, rows)``.
+    share : the share to leave out, or a function that estimates it from one member's errors.
+    warm_up : epochs on all rows.
+    every : epochs between two looks at the errors.
+    """
+
+    def __init__(
+        self,
+        errors: Callable[[], Tensor],
+        share: float | Callable[[Tensor], float],
+        *,
+        warm_up: int,
+        every: int = 1,
+    ) -> None:
+        self.errors, self.share, self.warm_up, self.every = errors, share, warm_up, every
+        self._index: Tensor | None = None
+
+    def __call__(self, epoch: int) -> Selection | None:
+        """The rows of this epoch."""
+        if epoch < self.warm_up:
+            return None
+        if self._index is None or (epoch - self.warm_up) % self.every == 0:
+            errors = self.errors()
+            n_rows = errors.shape[1]
+            share = self.share
+            if callable(share):
+                share = sum(share(member) for member in errors) / errors.shape[0]
+            n_kept = max(2, n_rows - int(share * n_rows))
+            self._index = errors.topk(min(n_kept, n_rows), dim=1, largest=False).indices.cpu()
+        return Selection(self._index)
+
+
+@contextlib.contextmanager
+def limited_threads(n_threads: int | None) -> Iterator[None]:
+    """Compute with this many threads, then go back to as many as before; None changes nothing."""
+    before = torch.get_num_threads()
+    if n_threads is None or n_threads == before:
+        yield
+        return
+    torch.set_num_threads(n_threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+class Adam:
+    """Adam (Kingma and Ba 2015) over one flat buffer: one kernel call, whatever the number of layers."""
+
+    def __init__(self, parameters: Tensor, gradients: Tensor, learning_rate: float) -> None:
+        self.parameters, self.gradients = [parameters], [gradients]
+        self.learning_rate = learning_rate
+        self.means = [torch.zeros_like(parameters)]
+        self.squares = [torch.zeros_like(parameters)]
+        self.count = [torch.zeros((), dtype=torch.float32, device=parameters.device)]
+
+    def step(self) -> None:
+        """Move the parameters against the gradients."""
+        # The kernel behind torch.optim.Adam(fused=True), called directly: on networks this small the optimiser's
+        # own bookkeeping costs more than the update. A test holds it to torch.optim.Adam.
+        self.count[0] += 1
+        torch._fused_adam_(
+            self.parameters,
+            self.gradients,
+            self.means,
+            self.squares,
+            [],
+            self.count,
+            lr=self.learning_rate,
+            beta1=0.9,
+            beta2=0.999,
+            weight_decay=0.0,
+            eps=1e-8,
+            amsgrad=False,
+            maximize=False,
+        )
+
+
+def _run_epoch(
+    steps: Sequence[Step[BatchT]], rows: Rows[BatchT], index: Tensor, weights: Tensor | None, batch_size: int
+) -> list[float]:
+    totals = [torch.zeros(index.shape[0], device=index.device) for _ in steps]
+    for start, stop in batch_bounds(index.shape[1], batch_size):
+        batch = rows.take(index[:, start:stop])
+        batch_weights = None if weights is None else weights[:, start:stop]
+        losses = [step.gradient(batch, batch_weights) for step in steps]
+        share = (stop - start) / index.shape[1]
+        for step, loss, total in zip(steps, losses, totals, strict=True):
+            total.add_(loss, alpha=share)
+            if step.threshold == 0 or bool((loss > step.threshold).any()):
+                step.apply()
+    return [float(total.mean()) for total in totals]
+
+
+def _orders(n_members: int, n_rows: int, generator: torch.Generator) -> Tensor:
+    return torch.stack([torch.randperm(n_rows, generator=generator) for _ in range(n_members)])
