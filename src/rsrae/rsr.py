@@ -161,10 +161,10 @@ def projection_gradient(
 
     With ``R = Z - Z A A'`` and ``G = dL/dR``: ``dL/dA = -(Z'(G A) + G'(Z A))`` and ``dL/dZ = G - G A A'``.
     """
-    code = latent @ A  # (..., rows, d)
+    code = narrow_product(latent, A)  # (..., rows, d)
     loss, gradient = power_loss_gradient(latent - code @ A.mT, q, weights)
-    pulled = gradient @ A  # (..., rows, d)
-    in_A = (latent.mT @ pulled).add_(gradient.mT @ code).neg_()
+    pulled = narrow_product(gradient, A)  # (..., rows, d)
+    in_A = narrow_product(latent.mT, pulled).add_(narrow_product(gradient.mT, code)).neg_()
     in_latent = gradient - pulled @ A.mT if with_latent else None
     return ProjectionGradient(loss, in_A, in_latent)
 
@@ -173,6 +173,15 @@ def orthogonality_gradient(A: Tensor) -> tuple[Tensor, Tensor]:
     """RSR2 and its derivative ``4 A (A'A - I)``."""
     excess = _gram_excess(A)
     return excess.square().sum(dim=(-2, -1)), 4 * (A @ excess)
+
+
+def narrow_product(left: Tensor, right: Tensor) -> Tensor:
+    """``left @ right`` where the result has few columns.
+
+    Taken as the transpose of ``right' @ left'``: with ten columns that is several times faster in the BLAS that
+    comes with torch for CPUs (docs/performance.md).
+    """
+    return (right.mT @ left.mT).mT
 
 
 def _gram_excess(A: Tensor) -> Tensor:

@@ -38,9 +38,9 @@ MAX_CATEGORIES = 32
 # Text of which at least this share is numbers was meant to be numbers: the rest are mistakes.
 _MOSTLY = 0.75
 _MISSING_WORDS = frozenset(
-    ["", "?", "-", "--", ".", "na", "n/a", "n.a.", "nan", "null", "none", "missing", "unknown"]
-    + ["#n/a", "#na", "#null!", "#value!", "#ref!", "#div/0!"]
+    ("", "?", "-", "--", ".", "na", "n/a", "n.a.", "nan", "null", "none", "missing", "unknown")
 )
+_SPREADSHEET_ERRORS = frozenset(("#n/a", "#na", "#null!", "#value!", "#ref!", "#div/0!"))
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?inf(inity)?", re.ASCII | re.IGNORECASE)
 _DATE_FORMATS = (
     "ISO8601",
@@ -306,9 +306,7 @@ def _plan_text(name: str, text: pa.ChunkedArray, where: str) -> ColumnPlan | Lef
     if len(present) == 0:
         return LeftOut(name, "every cell is missing")
     distinct = pc.value_counts(present)
-    counts = dict(
-        zip(distinct.field("values").to_pylist(), distinct.field("counts").to_pylist(), strict=True)
-    )
+    counts = dict(zip(*(part.to_pylist() for part in distinct.flatten()), strict=True))
     n_numbers = sum(n for value, n in counts.items() if _NUMBER.fullmatch(value))
     n_words = sum(n for value, n in counts.items() if not _is_missing_word(value)) - n_numbers
     if n_numbers and not n_words:
@@ -317,7 +315,8 @@ def _plan_text(name: str, text: pa.ChunkedArray, where: str) -> ColumnPlan | Lef
     if form is not None:
         return _plan_date(name, _as_days(text, where, form), form)
     repeats = len(counts) <= len(present) / 2
-    if n_numbers >= _MOSTLY * (n_numbers + n_words) and not (repeats and len(counts) <= MAX_CATEGORIES):
+    may_be_codes = repeats and len(counts) <= MAX_CATEGORIES and not any("." in value for value in counts)
+    if n_numbers >= _MOSTLY * (n_numbers + n_words) and not may_be_codes:
         _as_numbers(text, where)  # raises, naming the first cell that is no number
     has_missing = len(present) < len(text)
     if len(counts) == 1 and not has_missing:
@@ -392,7 +391,8 @@ def _as_days(column: pa.ChunkedArray, where: str, form: str | None) -> FloatArra
     else:
         raise InputError(f"{where} has the type {kind} where dates are expected; write dates as 2024-12-31")
     floats = column.cast(whole).cast(pa.float64(), safe=False)
-    return np.asarray(floats.to_numpy(), dtype=np.float64) / per_day
+    days: FloatArray = np.asarray(floats.to_numpy(), dtype=np.float64)
+    return days / per_day
 
 
 def _map_distinct(
@@ -408,7 +408,8 @@ def _map_distinct(
             f"{where} has {int(wrong.sum()):,} cells that are not {expected} (first: row {row + 1}, "
             f"{_quoted(text[row].as_py())}); clean them, or leave the column out with --drop"
         )
-    return np.array(values, dtype=np.float64)[codes]
+    numbers: FloatArray = np.array(values, dtype=np.float64)[codes]
+    return numbers
 
 
 def _number_from_text(text: str) -> float | None:
@@ -475,7 +476,7 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _is_missing_word(text: str) -> bool:
-    return text.lower() in _MISSING_WORDS
+    return text.lower() in _MISSING_WORDS or text.lower() in _SPREADSHEET_ERRORS
 
 
 def _quoted(text: str) -> str:

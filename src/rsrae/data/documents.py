@@ -27,7 +27,7 @@ from rsrae.data.columns import as_text
 from rsrae.data.folders import labels_from_folders
 from rsrae.data.samples import Kind, ListItems, Samples
 from rsrae.data.table_files import ColumnStore
-from rsrae.data.tables import labels_from_table, names_from_table, require_column
+from rsrae.data.tables import find_id, labels_from_table, names_from_table, require_column
 from rsrae.data.text import decode, read_bytes
 from rsrae.errors import InputError, SourceError
 
@@ -176,6 +176,7 @@ def samples_from_texts(
     names: Sequence[str],
     source: str,
     *,
+    labels: npt.NDArray[np.int64] | None = None,
     strip_headers: bool = False,
     text: str | None = None,
     encoder: DocumentEncoder | None = None,
@@ -212,6 +213,7 @@ def samples_from_texts(
         skipped=skipped,
         encoder=encoder,
         items=ListItems("text", [texts[i] for i in kept]),
+        labels=None if labels is None else labels[kept],
         source=source,
     )
 
@@ -239,10 +241,13 @@ def samples_from_text_files(
         raise SourceError(f"{folder}: none of {len(files)} files is text (first: {name}, {reason})")
     names = [_name(path, folder) for path in texts]
     samples = samples_from_texts(
-        list(texts.values()), names, str(folder), strip_headers=strip_headers, encoder=encoder
+        list(texts.values()),
+        names,
+        str(folder),
+        labels=labels_from_folders(list(texts), folder, label),
+        strip_headers=strip_headers,
+        encoder=encoder,
     )
-    by_name = dict(zip(names, texts, strict=True))
-    samples.labels = labels_from_folders([by_name[name] for name in samples.names], folder, label)
     samples.skipped = skipped + samples.skipped
     others = {encoding: n for encoding, n in encodings.items() if not encoding.startswith("utf-8")}
     samples.notes += [f"{n:,} files are read as {encoding}." for encoding, n in sorted(others.items())]
@@ -251,11 +256,16 @@ def samples_from_text_files(
 
 
 def samples_from_text_lines(
-    data: bytes, source: str, *, strip_headers: bool = False, encoder: DocumentEncoder | None = None
+    data: bytes,
+    source: str,
+    *,
+    strip_headers: bool = False,
+    limit: int | None = None,
+    encoder: DocumentEncoder | None = None,
 ) -> Samples:
-    """One document a line, named by its line number."""
+    """One document a line, named by its line number; only the first ``limit`` lines."""
     content, encoding = decode(data, source)
-    lines = content.splitlines()
+    lines = content.splitlines()[:limit]
     if not lines:
         raise SourceError(f"{source}: the file is empty")
     names = [str(i) for i in range(1, len(lines) + 1)]
@@ -278,19 +288,18 @@ def samples_from_text_column(
     for column in [text, *([id] if id else []), *([label] if label else [])]:
         require_column(store, column)
     documents = as_text(store.column(text), f"{store.name}: column {text!r}").to_pylist()
-    row_names = names_from_table(store, id)
+    labels, notes = labels_from_table(store, label)
+    if id is None:
+        id = find_id(store, ignored={text, label})
     samples = samples_from_texts(
         [document or "" for document in documents],
-        row_names,
+        names_from_table(store, id),
         store.name,
+        labels=labels,
         strip_headers=strip_headers,
         text=text,
         encoder=encoder,
     )
-    labels, notes = labels_from_table(store, label)
-    if labels is not None:
-        kept = _kept_rows(documents, samples, strip_headers)
-        samples.labels = labels[kept]
     samples.notes = [*store.notes, *samples.notes, *notes]
     return samples
 
@@ -333,9 +342,9 @@ def _buckets_of(words: Sequence[str]) -> npt.NDArray[np.int64]:
 
 
 def _fold(counts: sp.csr_array, columns: npt.NDArray[np.int64], n_columns: int) -> sp.csr_array:
-    # Words that share a column are added up.
+    # Words that share a column are added up, in place: hence the copy.
     folded = sp.csr_array(
-        (counts.data, columns[counts.indices], counts.indptr), shape=(counts.shape[0], n_columns)
+        (counts.data, columns[counts.indices], counts.indptr), shape=(counts.shape[0], n_columns), copy=True
     )
     folded.sum_duplicates()
     return folded

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from rsrae.data.arrays import ArraySource, read_names
 from rsrae.data.samples import Kind, Samples
 from rsrae.data.table_files import ColumnStore
-from rsrae.data.tables import labels_from_table, listed, names_from_table, require_column
+from rsrae.data.tables import find_id, labels_from_table, listed, names_from_table, require_column
 from rsrae.errors import InputError
 
 
@@ -61,7 +61,7 @@ def samples_from_vectors(
 
 
 def samples_from_sparse(
-    matrix: sp.sparray | sp.spmatrix,
+    matrix: Any,
     *,
     names: Path | str | Sequence[str] | None = None,
     encoder: EmbeddingEncoder | None = None,
@@ -94,12 +94,16 @@ def samples_from_vector_table(
     if len(lists) > 1:
         raise InputError(f"{store.name}: several columns hold vectors ({listed(lists)}); drop all but one")
     X = _from_lists(store, lists[0]) if lists else _from_numbers(store, others)
+    if id is None and lists:
+        id = find_id(store, ignored={*lists, *drop, label})
     labels, notes = labels_from_table(store, label)
     item_names = names_from_table(store, id) if names is None else read_names(names, len(store))
     samples = _samples(X, store.name, item_names, encoder, labels=labels)
-    samples.notes += notes
     if lists:
-        samples.notes.insert(0, f"The vectors are column {lists[0]!r}.")
+        beside = [name for name in store.column_names if name not in lists]
+        samples.items = store.select(beside) if beside else None
+        samples.notes.insert(0, f"The vectors are column {lists[0]!r}; other columns are only shown.")
+    samples.notes += notes
     return samples
 
 
@@ -119,7 +123,7 @@ def _samples(
     n_items, n_features = X.shape
     if encoder is not None and encoder.n_features != n_features:
         raise InputError(
-            f"{name}: vectors of length {n_features}, but the model was fitted with length {encoder.n_features}"
+            f"{name}: vectors of length {n_features}, but the model knows length {encoder.n_features}"
         )
     return Samples(
         X=X,
@@ -162,8 +166,8 @@ def _from_numbers(store: ColumnStore, columns: Sequence[str]) -> npt.NDArray[np.
     wrong = [name for name in columns if not _is_number(store.column(name).type)]
     if wrong or not columns:
         raise InputError(
-            f"{store.name}: vectors are one column of lists or only numbers, but {listed(wrong) or 'no column'} "
-            "is left; name the id column with --id, or read it as a table with --kind table"
+            f"{store.name}: vectors are one column of lists or only numbers, but there is "
+            f"{listed(wrong) or 'no column'}; name the id column with --id, or use --kind table"
         )
     X = np.empty((len(store), len(columns)), dtype=np.float32)
     for j, name in enumerate(columns):

@@ -13,7 +13,7 @@ from rsrae.errors import InputError, SourceError
 
 
 def list_files(folder: Path) -> tuple[list[Path], list[tuple[str, str]]]:
-    """All files below a folder in a fixed order, hidden ones left out; and sub-folders that could not be read."""
+    """All files below a folder, sorted, without hidden ones; and the sub-folders that could not be read."""
     skipped: list[tuple[str, str]] = []
 
     def note(error: OSError) -> None:

@@ -9,15 +9,16 @@ Default size: the median height and width, reduced so that the longer side is at
 
 from __future__ import annotations
 
+import contextlib
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from PIL import Image, ImageOps
+from PIL import Image, ImageOps, UnidentifiedImageError
 
 from rsrae.data.arrays import ArraySource, read_names
 from rsrae.data.folders import labels_from_folders
@@ -291,14 +292,15 @@ def _name(path: Path, folder: Path) -> str:
 def _reason(error: Exception) -> str:
     if isinstance(error, Image.DecompressionBombError | Image.DecompressionBombWarning):
         return "unpacks to an absurd size, refused"
-    if isinstance(error, Image.UnidentifiedImageError):
+    if isinstance(error, UnidentifiedImageError):
         return "not an image"
     return " ".join(str(error).split())[:120] or type(error).__name__
 
 
-class _bombs_are_errors(warnings.catch_warnings):
-    # Pillow only warns of pictures up to twice its limit; here the limit is the limit.
-    def __enter__(self) -> None:  # type: ignore[override]
-        super().__enter__()
+@contextlib.contextmanager
+def _bombs_are_errors() -> Iterator[None]:
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # damaged metadata is no reason to leave a picture out
+        # Pillow only warns of pictures up to twice its limit; here the limit is the limit.
         warnings.simplefilter("error", Image.DecompressionBombWarning)
+        yield

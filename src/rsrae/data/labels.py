@@ -13,12 +13,10 @@ import numpy.typing as npt
 
 from rsrae.errors import InputError
 
-NORMAL_WORDS = frozenset(
-    ["0", "false", "f", "no", "n", "normal", "inlier", "in", "good", "ok", "benign", "regular", "nominal", "negative", "legit", "legitimate"]
-)
-ANOMALY_WORDS = frozenset(
-    ["1", "true", "t", "yes", "y", "anomaly", "anomalous", "abnormal", "outlier", "out", "o", "bad", "fraud", "attack", "malignant", "positive", "defect", "defective", "irregular"]
-)
+_NORMAL = ("0", "false", "f", "no", "n", "normal", "inlier", "regular", "nominal", "good", "ok", "benign")
+_ANOMALY = ("1", "true", "t", "yes", "y", "anomaly", "anomalous", "outlier", "o", "abnormal", "irregular")
+_MISDEEDS = ("bad", "fraud", "attack", "malignant", "defect", "defective")
+_ANSWER_OF = dict.fromkeys(_NORMAL, 0) | dict.fromkeys(_ANOMALY + _MISDEEDS, 1)
 
 
 def parse_labels(values: Sequence[object], where: str) -> npt.NDArray[np.int64]:
@@ -41,10 +39,8 @@ def parse_labels(values: Sequence[object], where: str) -> npt.NDArray[np.int64]:
         row = words.index(None) + 1
         raise InputError(f"{where} is empty in row {row}; every row needs an answer, 0 or 1")
     distinct = set(words)
-    if "-1" in distinct and distinct <= {"-1", "1"}:
-        answers = {"-1": 1, "1": 0}
-    else:
-        answers = dict.fromkeys(NORMAL_WORDS, 0) | dict.fromkeys(ANOMALY_WORDS, 1)
+    is_sklearn = "-1" in distinct and distinct <= {"-1", "1"}
+    answers = {"-1": 1, "1": 0} if is_sklearn else _ANSWER_OF
     for row, word in enumerate(words, start=1):
         if word not in answers:
             raise InputError(

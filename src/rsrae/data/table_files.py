@@ -41,6 +41,7 @@ class ColumnStore:
     n_rows: int
     fetch: Callable[[str], pa.ChunkedArray]
     notes: list[str] = field(default_factory=list)
+    schema: pa.Schema | None = None  # where it is known without reading
     row_names: list[str] | None = None
 
     def __post_init__(self) -> None:
@@ -76,6 +77,10 @@ class ColumnStore:
                 row[name] = value
         return rows
 
+    def select(self, names: Sequence[str]) -> ColumnStore:
+        """Only some of the columns."""
+        return replace(self, column_names=list(names))
+
     def head(self, limit: int | None) -> ColumnStore:
         """The first ``limit`` rows."""
         if limit is None or limit >= self.n_rows:
@@ -104,6 +109,7 @@ def read_csv(
         data = text.encode()
     del text
     table = _parse_csv(data, name, dialect.delimiter, dialect.has_header, dialect.decimal_point, as_text)
+    _refuse_open_quote(table, data, name)
 
     notes = []
     if encoding not in ("utf-8", "utf-8-sig"):
@@ -150,15 +156,14 @@ def read_parquet(path: Path) -> ColumnStore:
     except _ARROW_ERRORS as error:
         if isinstance(error, SourceError):
             raise
-        raise SourceError(
-            f"{path}: damaged or no Parquet file ({one_line(error)}); write it again"
-        ) from error
+        raise SourceError(f"{path}: no sound Parquet file ({one_line(error)}); write it again") from error
     # One thread keeps the memory of a single column small; the columns are many, so nothing is lost.
     return ColumnStore(
         str(path),
         names,
         n_rows,
         lambda name: file.read(columns=[name], use_threads=False).column(name),
+        schema=file.schema_arrow,
     )
 
 
@@ -213,7 +218,7 @@ def read_excel(path: Path) -> ColumnStore:
 def table_from_arrow(table: pa.Table, name: str, notes: Sequence[str] = ()) -> ColumnStore:
     """A pyarrow table as a `ColumnStore`."""
     table = table.rename_columns(_named(table.column_names))
-    return ColumnStore(name, table.column_names, table.num_rows, table.column, list(notes))
+    return ColumnStore(name, table.column_names, table.num_rows, table.column, list(notes), table.schema)
 
 
 def table_from_frame(frame: nw.DataFrame[Any], name: str) -> ColumnStore:
@@ -306,6 +311,16 @@ def _parse_csv(
         raise SourceError(
             f"{name}: no regular table ({reason}); check the quotes and the delimiter {delimiter!r} there"
         ) from error
+
+
+def _refuse_open_quote(table: pa.Table, data: bytes, name: str) -> None:
+    # A quote that is never closed swallows the rest of the file into the last row.
+    if data.count(b'"') % 2 == 0 or table.num_rows == 0:
+        return
+    for cell in table.slice(table.num_rows - 1).to_pylist()[0].values():
+        if isinstance(cell, str) and "\n" in cell:
+            line = data.rstrip(b"\n").count(b"\n") + 1 - cell.rstrip("\n").count("\n")
+            raise SourceError(f"{name}: the quote opened in line {line} is never closed; close or remove it")
 
 
 def _json_records(text: str, name: str) -> list[tuple[str, Any]]:

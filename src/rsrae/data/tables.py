@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -27,7 +27,7 @@ from rsrae.data.samples import Kind, Samples
 from rsrae.data.table_files import ColumnStore, one_line, python_values
 from rsrae.errors import InputError
 
-_ID_NAME = re.compile(r"(.*[\W_])?(id|ids|key|uuid|guid|index|idx)|.*[a-z](Id|ID)|Unnamed: 0", re.IGNORECASE)
+_ID_NAME = re.compile(r"(.*[\W_])?(id|ids|key|uuid|guid|index|idx)|unnamed: 0", re.IGNORECASE)
 _COUNTER_NAME = re.compile(r"(.*[\W_])?(no|nr|num|number|row|rownum|line|column_1)", re.IGNORECASE)
 _CAMEL_ID = re.compile(r".*[a-z](Id|ID)")
 
@@ -154,6 +154,17 @@ def names_from_table(store: ColumnStore, id: str | None) -> list[str]:
     return store.row_names or list(numbers)
 
 
+def find_id(store: ColumnStore, ignored: Collection[str | None] = ()) -> str | None:
+    """The first column that is called like an id and is different in every row."""
+    for name in store.column_names:
+        if name not in ignored and _has_id_name(name):
+            column = store.column(name)
+            is_plain = pa.types.is_integer(column.type) or pa.types.is_string(column.type)
+            if is_plain and not column.null_count and len(column.unique()) == len(store):
+                return name
+    return None
+
+
 def labels_from_table(
     store: ColumnStore, label: str | None
 ) -> tuple[npt.NDArray[np.int64] | None, list[str]]:
@@ -238,9 +249,7 @@ def _describe(encoder: TableEncoder) -> list[str]:
         notes.append(f"Read as {words[kind]}: {listed([plan.name for plan in plans])}.")
     rare = [p.name for p in encoder.columns if isinstance(p, CategoryColumn) and p.has_rare]
     if rare:
-        notes.append(
-            f"Only the most frequent categories stand alone, the others count as rare: {listed(rare)}."
-        )
+        notes.append(f"Less frequent categories are grouped as rare: {listed(rare)}.")
     shifted = [p.name for p in encoder.columns if isinstance(p, NumberColumn) and p.offset]
     if shifted:
         notes.append(f"The median is taken off, since the values differ little from it: {listed(shifted)}.")

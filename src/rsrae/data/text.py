@@ -79,11 +79,11 @@ def detect_encoding(data: bytes, name: str) -> str:
         if data.startswith(magic):
             raise SourceError(f"{name}: this is {what}, not text; give the file its right ending")
     if b"\0" in data:
-        encoding = _utf16_without_mark(data)
-        if encoding is None:
+        guess = _utf16_without_mark(data)
+        if guess is None:
             row = data.count(b"\n", 0, data.index(b"\0")) + 1
             raise SourceError(f"{name}: zero byte in line {row}, so this is not text; export the file again")
-        return encoding
+        return guess
     try:
         data.decode("utf-8")
         return "utf-8"

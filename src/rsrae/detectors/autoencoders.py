@@ -1,12 +1,10 @@
 """What all detectors made of an autoencoder share: parameters, networks, the loop, scores, the model file.
 
-A detector of this family says which steps train it (``_steps``) and adds its own parameters. Parameters are declared
-once: a subclass takes ``**common`` and its full signature, which scikit-learn and ``help`` read, is put together here.
+A detector of this family says which steps train it (``_steps``) and adds its own parameters.
 """
 
 from __future__ import annotations
 
-import inspect
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
@@ -124,15 +122,6 @@ class AutoencoderDetector(BaseDetector):
         self.random_state = random_state
         self.device = device
         self.n_threads = n_threads
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        own = inspect.signature(cls.__init__)
-        if any(p.kind is p.VAR_KEYWORD for p in own.parameters.values()):
-            inherited = inspect.signature(super(cls, cls).__init__).parameters
-            mine = {n: p for n, p in own.parameters.items() if p.kind is not p.VAR_KEYWORD}
-            merged = [*mine.values(), *(p for n, p in inherited.items() if n not in mine)]
-            cls.__init__.__signature__ = own.replace(parameters=merged)  # type: ignore[attr-defined]
 
     # -- public beyond the contract --------------------------------------------------------------------------------
 

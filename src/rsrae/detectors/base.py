@@ -4,11 +4,14 @@ Signs. ``anomaly_score`` is the number people read: higher is stranger. ``score_
 scikit-learn's: lower is stranger, and ``predict`` gives -1 for an anomaly and 1 for a normal item. The sign flips in
 ``score_samples`` and nowhere else.
 
-A detector writes ``_fit`` and ``_score`` (and, to be saved, ``_state`` and ``_restore``).
+A detector writes ``_fit`` and ``_score`` (and, to be saved, ``_state`` and ``_restore``). Parameters are declared once: a
+subclass takes those it shares as ``**common``, and its full signature, which scikit-learn and ``help`` read, is put
+together here.
 """
 
 from __future__ import annotations
 
+import inspect
 import os
 from abc import abstractmethod
 from typing import Any, ClassVar, Self
@@ -47,6 +50,17 @@ class BaseDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
 
     contamination: float | str
     random_state: Any
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "__init__" not in vars(cls):
+            return
+        own = inspect.signature(cls.__init__)
+        if any(p.kind is p.VAR_KEYWORD for p in own.parameters.values()):
+            inherited = inspect.signature(super(cls, cls).__init__).parameters
+            mine = {n: p for n, p in own.parameters.items() if p.kind is not p.VAR_KEYWORD}
+            merged = [*mine.values(), *(p for n, p in inherited.items() if n not in mine)]
+            cls.__init__.__signature__ = own.replace(parameters=merged)  # type: ignore[attr-defined]
 
     # -- scikit-learn's contract -----------------------------------------------------------------------------------
 

@@ -22,6 +22,7 @@ from rsrae.networks.network import Joint, Network, Similarity
 from rsrae.rsr import (
     SQUARED_NORM_FLOOR,
     initial_subspace,
+    narrow_product,
     orthogonality_gradient,
     power_loss_gradient,
     projection_gradient,
@@ -93,7 +94,11 @@ class _Layer:
             kept.x.outer(gradient, self.W_gradient)
         else:
             torch.bmm(kept.x.mT, gradient, out=self.W_gradient)
-        return torch.bmm(gradient, self.W.mT) if needs_input else None
+        if not needs_input:
+            return None
+        # The decoder's first layer has as few inputs as the code has numbers.
+        is_narrow = self.W.shape[1] < 16
+        return narrow_product(gradient, self.W.mT) if is_narrow else torch.bmm(gradient, self.W.mT)
 
 
 @dataclass
@@ -168,7 +173,7 @@ class DenseNetwork(Network):
             along = (gradient * kept.code).sum(-1, keepdim=True)
             gradient = (gradient - along * kept.code) / kept.code_norms
 
-        torch.bmm(kept.latent.mT, gradient, out=self._A_gradient)
+        torch.bmm(gradient.mT, kept.latent, out=self._A_gradient.mT)
         in_latent = torch.bmm(gradient, self.A.mT)
         if joint is not None:
             loss = loss + self._add_joint(joint, kept.latent, in_latent, weights)
@@ -252,7 +257,7 @@ class DenseNetwork(Network):
             x = layer.forward(x, encoder if training else None)
         assert not isinstance(x, SparseBatch)
         latent = x
-        code = torch.bmm(latent, self.A)
+        code = narrow_product(latent, self.A)
         norms = row_norms(code).unsqueeze(-1)
         if self.architecture.normalise_code:
             code = code / norms
@@ -327,7 +332,8 @@ class DenseNetwork(Network):
         n_layers = len(self.architecture.hidden)
         self.encoder = [self._layer(f"encoder.{i}", views, gradients) for i in range(n_layers)]
         self.decoder = [self._layer(f"decoder.{i}", views, gradients) for i in range(n_layers)]
-        self.A, self._A_gradient = views["A"], gradients["A"]
+        # Stored as the paper writes it, (d, D): products with few columns are fast from that side.
+        self.A, self._A_gradient = views["A"].mT, gradients["A"].mT
         self.V, self._V_gradient = views["output"], gradients["output"]
         start = self.A.storage_offset()
         self.A_bounds = (start, start + self.A.numel())
@@ -367,8 +373,8 @@ class DenseNetwork(Network):
                 view.fill_(1.0)
             for member, generator in enumerate(generators):
                 if name == "A":
-                    D, d = view.shape[1:]
-                    view[member] = initial_subspace(D, d, self.architecture.initialisation, generator)
+                    d, D = view.shape[1:]
+                    view[member] = initial_subspace(D, d, self.architecture.initialisation, generator).mT
                 elif name == "output":
                     view[member, :, :-1] = glorot(view.shape[1], view.shape[2] - 1, generator)
                 elif name.endswith("W"):
@@ -396,7 +402,7 @@ def _parameter_shapes(architecture: Architecture, n_members: int) -> dict[str, t
                 shapes[f"{part}.{number}.beta"] = (1, n_out)
 
     add_layers("encoder", [n_columns, *hidden])
-    shapes["A"] = (hidden[-1], d)
+    shapes["A"] = (d, hidden[-1])
     add_layers("decoder", [d, *reversed(hidden)])
     # Rows of the output layer belong to columns of the data; the last column is the bias.
     shapes["output"] = (n_columns, hidden[0] + 1)

@@ -115,7 +115,7 @@ def projection_step(
     start, stop = network.A_bounds
     first = start if scope == "A" else 0
     buffer = torch.zeros_like(network.gradients[first:stop])
-    in_A = buffer[start - first :].view_as(network.A)
+    in_A = _as_A(buffer[start - first :], network)
     optimiser = Adam(network.parameters[first:stop], buffer, learning_rate)
 
     def gradient(batch: Batch, weights: Tensor | None) -> Tensor:
@@ -138,7 +138,12 @@ def orthogonality_step(network: Network, *, learning_rate: float, threshold: flo
 
     def gradient(batch: Batch, weights: Tensor | None) -> Tensor:
         loss, in_A = orthogonality_gradient(network.A)
-        buffer.view_as(network.A).copy_(in_A)
+        _as_A(buffer, network).copy_(in_A)
         return loss
 
     return Step("orthogonality", gradient, optimiser.step, threshold)
+
+
+def _as_A(flat: Tensor, network: Network) -> Tensor:
+    # A may be stored either way round; its gradient must lie in the flat buffer as A itself does.
+    return flat.as_strided(network.A.shape, network.A.stride())

@@ -20,9 +20,19 @@ from rsrae import __version__
 from rsrae.errors import ParameterError
 from rsrae.paper import datasets
 from rsrae.paper.cells import Cell
-from rsrae.paper.protocol import Matrix, Recipe, Trial, auc_and_ap, draw_table_trial, draw_trial, vectorise
+from rsrae.paper.protocol import (
+    Matrix,
+    Recipe,
+    Trial,
+    auc_and_ap,
+    authors_activation,
+    draw_table_trial,
+    draw_trial,
+    vectorise,
+)
 
 HISTOGRAM_BINS = 40
+AUTOENCODERS = frozenset({"rsrae", "rsrae+", "ae-1", "ae"})
 
 
 def measure(cell: Cell) -> dict[str, Any]:
@@ -37,15 +47,11 @@ def measure(cell: Cell) -> dict[str, Any]:
     from rsrae.detectors import make_detector
 
     trial = trial_of(cell)
-    detector = make_detector(cell.method, **dict(cell.params))
+    detector = make_detector(cell.method)
+    settings = {"random_state": cell.seed} | recipe_settings(cell, trial.X)
     offered = detector.get_params()
-    detector.set_params(
-        **{
-            name: value
-            for name, value in {"random_state": cell.seed, "recipe": cell.recipe}.items()
-            if name in offered
-        }
-    )
+    detector.set_params(**{name: value for name, value in settings.items() if name in offered})
+    detector.set_params(**dict(cell.params))
     X = as_accepted(trial.X, detector.accepts, cell.method)
     started = time.perf_counter()
     detector.fit(X)
@@ -77,6 +83,24 @@ def trial_of(cell: Cell) -> Trial:
     if cell.c is None:
         return draw_table_trial(X, y, seed=cell.seed)
     return draw_trial(X, y, cell.classes, cell.c, seed=cell.seed, outliers=cell.outliers)
+
+
+def recipe_settings(cell: Cell, X: Matrix) -> dict[str, Any]:
+    """Return what the recipe of a cell sets in an autoencoder of the RSRAE family; ``X`` is scaled already.
+
+    A learning rate among the cell's parameters moves that of the RSR steps along, in the recipe's proportion.
+    """
+    from rsrae.detectors.rsrae import RECIPES
+
+    if cell.method not in AUTOENCODERS or cell.recipe == "default":
+        return {}
+    settings = RECIPES[cell.recipe] | {"scaling": "none", "unit_norm": False}
+    if cell.recipe == "authors":
+        settings["activation"] = authors_activation(X)
+    if "learning_rate" in dict(cell.params):
+        ratio = settings["rsr_learning_rate"] / settings["learning_rate"]
+        settings["rsr_learning_rate"] = ratio * float(dict(cell.params)["learning_rate"])
+    return settings
 
 
 def as_accepted(X: Matrix, accepts: frozenset[str], method: str) -> Matrix:

@@ -1,7 +1,7 @@
 """The report: facts -> dataclasses -> one template -> one HTML file that needs no network.
 
-``facts`` says what a report can tell and knows nothing of detectors; ``figures`` makes its small pictures and the
-coordinates of its map; ``render`` turns facts into the page. The page's own code is in ``assets``.
+``facts`` says what a report can tell and knows nothing of detectors; ``figures`` makes its small pictures and
+the coordinates of its map; ``render`` turns facts into the page. The page's own code is in ``assets``.
 """
 
 from rsrae.report.facts import ItemFacts, Reason, ReportFacts

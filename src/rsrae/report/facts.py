@@ -77,7 +77,7 @@ class ReportFacts:
     created : when the items were scored.
     threshold : where the line lies.
     items : the items to list, in any order; for a large source the strangest ones only.
-    unlisted_scores : the scores of the items that are not listed, so that histogram and counts cover everything.
+    unlisted_scores : the scores of the items that are not listed; histogram and counts cover them too.
     contamination : the share of anomalies the line was drawn for; None where it was found from the scores.
     notes : decisions made while reading, one sentence each.
     skipped : what could not be read, ``(name, reason)``.

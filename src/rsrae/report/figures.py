@@ -12,7 +12,8 @@ from PIL import Image
 Pixels = npt.NDArray[np.uint8]
 FloatArray = npt.NDArray[np.float64]
 
-# Pictures up to this many pixels a side are kept exactly, as PNG; larger ones are photographs, and JPEG is five times smaller.
+# Pictures up to this many pixels a side are kept exactly, as PNG. Larger ones are mostly photographs, for
+# which JPEG is several times smaller.
 EXACT_SIDE = 48
 MILD, STRONG = np.array([255.0, 196.0, 61.0]), np.array([222.0, 30.0, 60.0])
 
@@ -48,7 +49,7 @@ def heatmap(image: Pixels, shares: npt.NDArray[Any], side: int = 112) -> bytes:
     # Both are reduced first: shrinking averages the shares, so single noisy pixels do not flicker.
     grey = np.asarray(_shrink(Image.fromarray(_as_rgb(image)).convert("L"), side), dtype=np.float64)
     heat = np.asarray(_shrink(Image.fromarray(shares.astype(np.float32)), side), dtype=np.float64)
-    # What stands out is what exceeds the average; an even spread, as in a picture that fits, stays nearly grey.
+    # What exceeds the average stands out; an even spread, as in a picture that fits, stays nearly grey.
     average = heat.mean()
     heat = np.clip(heat - average, 0.0, None)
     strongest = max(heat.max(), 3.0 * average)
@@ -63,9 +64,9 @@ def heatmap(image: Pixels, shares: npt.NDArray[Any], side: int = 112) -> bytes:
 def flatten_codes(codes: npt.NDArray[Any]) -> FloatArray:
     """Lay codes of any width out on a plane.
 
-    The two directions of largest spread, each measured from its median in typical distances. Far items are drawn nearer
-    (asinh: linear in the middle, logarithmic far out), since a few anomalies would otherwise squeeze all
-    the others into one dot.
+    The two directions of largest spread, each measured from its median in typical distances. Far items are
+    drawn nearer (asinh: linear in the middle, logarithmic far out), since a few anomalies would otherwise
+    squeeze all the others into one dot.
 
     Parameters
     ----------
@@ -93,7 +94,8 @@ def flatten_codes(codes: npt.NDArray[Any]) -> FloatArray:
     typical = np.median(np.abs(plane), axis=0)
     spread = np.abs(plane).max(axis=0)
     typical = np.where(typical > 1e-9 * spread, typical, spread)
-    return np.arcsinh(np.divide(plane, typical, out=np.zeros_like(plane), where=typical > 0))
+    flat: FloatArray = np.arcsinh(np.divide(plane, typical, out=np.zeros_like(plane), where=typical > 0))
+    return flat
 
 
 def _as_rgb(image: Pixels) -> Pixels:

@@ -1,8 +1,8 @@
 """Facts in, one HTML page out.
 
-The text of the page is made by the template; everything that moves (list, charts, counts) is made in the browser
-from one block of JSON. Nothing a user wrote can run: the template escapes, the JSON holds no ``<``, the script
-inserts text as text only, and the page's own policy allows no script but the two it was written with.
+The text of the page is made by the template; everything that moves (list, charts, counts) is made in the
+browser from one block of JSON. Nothing a user wrote can run: the template escapes, the JSON holds no ``<``,
+the script inserts text as text only, and the page's policy allows no script but the two it was written with.
 """
 
 from __future__ import annotations
@@ -166,10 +166,8 @@ def _json_for_html(data: dict[str, Any]) -> str:
 
 
 def _content_security_policy(scripts: Iterable[str]) -> str:
-    hashes = (
-        base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii") for script in scripts
-    )
-    allowed = " ".join(f"'sha256-{value}'" for value in hashes)
+    digests = (hashlib.sha256(script.encode()).digest() for script in scripts)
+    allowed = " ".join(f"'sha256-{base64.b64encode(digest).decode('ascii')}'" for digest in digests)
     return (
         f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; "
         "base-uri 'none'; form-action 'none'"

@@ -1,7 +1,7 @@
 // Draws the report from the JSON block beside it.
 //
-// One state (where the line lies, what is searched, what is selected on the map, which page), one function `update`
-// that brings everything on the page in line with it. Users' text enters the page through `textContent` only.
+// One state (where the line lies, what is searched, what is selected on the map, which page); `update` brings counts and
+// list in line with it, `moveLine` the charts as well. Users' text enters the page through `textContent` only.
 
 "use strict";
 
@@ -447,7 +447,7 @@
     if (same(picked, state.picked)) return; // a moved line redraws the points, which reports the old selection again
     state.picked = picked;
     state.page = 0;
-    update({ map: false });
+    update();
   }
 
   function brushWith(type) {
@@ -540,24 +540,25 @@
 
   const currentList = () => matching().filter(inVerdict[state.verdict]);
 
-  function update(parts = {}) {
+  function update() {
     const found = matching();
     const listed = found.filter(inVerdict[state.verdict]);
     drawCounts(found, listed);
     drawList(listed);
-    if (parts.histogram) drawHistogram();
-    if (parts.map && map) drawMap();
   }
 
-  let isLineWaiting = false;
+  let frame = 0;
+  let mapTimer = 0;
   function moveLine(line) {
     state.line = line;
-    if (isLineWaiting) return; // a slider reports faster than a screen refreshes
-    isLineWaiting = true;
-    requestAnimationFrame(() => {
-      isLineWaiting = false;
-      update({ histogram: true, map: true });
+    // A slider reports faster than a screen refreshes, and thousands of points take longer than one refresh.
+    cancelAnimationFrame(frame);
+    frame = requestAnimationFrame(() => {
+      update();
+      drawHistogram();
     });
+    clearTimeout(mapTimer);
+    if (map) mapTimer = setTimeout(drawMap, 120);
   }
 
   function show(changes) {

@@ -1,0 +1,236 @@
+"""The figures of the paper, drawn from result rows with matplotlib (extra ``paper``), as PNG and SVG.
+
+The same rows make the same files, byte for byte: no dates, fixed ids, no global matplotlib state.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from rsrae.errors import MissingExtraError, SourceError
+from rsrae.paper import datasets
+from rsrae.paper.experiments import experiment
+from rsrae.paper.results import Row
+from rsrae.paper.tables import METHOD_TITLES, Summary, number, summarise
+from rsrae.paper.wholefile import whole_file
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+STYLE: dict[Any, Any] = {
+    "svg.hashsalt": "rsrae",
+    "svg.fonttype": "path",
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+}
+_MEASURES = (("auc", "AUC"), ("ap", "AP"))
+
+
+def plot(name: str, rows: Sequence[Row], folder: Path) -> list[Path]:
+    """Draw the figure of an experiment into ``folder`` as ``<name>.png`` and ``<name>.svg``.
+
+    Raises
+    ------
+    MissingExtraError
+        If matplotlib is not installed.
+    SourceError
+        If there are no rows to draw.
+    """
+    experiment(name)
+    if not rows:
+        raise SourceError(f"{name}: there are no results to draw; run 'rsrae paper run {name}' first")
+    try:
+        import matplotlib
+    except ImportError as error:
+        raise MissingExtraError("figures need matplotlib: pip install 'rsrae[paper]'") from error
+    with matplotlib.rc_context(STYLE):
+        figure = _DRAWERS.get(name, _draw_ratios)(rows)
+        return [_save(figure, folder / f"{name}.{suffix}") for suffix in ("png", "svg")]
+
+
+def _save(figure: Figure, target: Path) -> Path:
+    kind = target.suffix.removeprefix(".")
+    metadata = {"svg": {"Date": None}, "png": {"Software": None}}[kind]
+    with whole_file(target) as temporary:
+        figure.savefig(temporary, format=kind, dpi=110, metadata=metadata)
+    return target
+
+
+def _new_figure(n_rows: int, n_columns: int, height: float = 2.6, width: float = 4.2) -> tuple[Figure, Any]:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width * n_columns + 1.6, height * n_rows), layout="constrained")
+    return figure, figure.subplots(n_rows, n_columns, squeeze=False)
+
+
+def _draw_ratios(rows: Sequence[Row]) -> Figure:
+    return _draw_lines(
+        summarise(rows),
+        lines=lambda summary: summary.group.title,
+        x=lambda summary: summary.group.c,
+        label="outliers per inlier, c",
+    )
+
+
+def _draw_several_normals(rows: Sequence[Row]) -> Figure:
+    at_half = [row for row in rows if row["c"] == 0.5] or rows
+    return _draw_lines(
+        summarise(at_half),
+        lines=lambda summary: summary.group.title,
+        x=lambda summary: summary.group.n_normal,
+        label="normal classes (c = 0.5)",
+    )
+
+
+def _draw_sweep(parameter: str, label: str, *, log: bool) -> Callable[[Sequence[Row]], Figure]:
+    def draw(rows: Sequence[Row]) -> Figure:
+        # The single point d = D would squeeze the rest; it stands in the table.
+        swept = [row for row in rows if row["params"][parameter] <= 50]
+        return _draw_lines(
+            summarise(swept),
+            lines=lambda summary: summary.group.title,
+            x=lambda summary: dict(summary.group.params)[parameter],
+            label=label,
+            log=log,
+        )
+
+    return draw
+
+
+def _draw_lines(
+    summaries: Sequence[Summary],
+    lines: Callable[[Summary], str],
+    x: Callable[[Summary], Any],
+    label: str,
+    log: bool = False,
+) -> Figure:
+    data = list(dict.fromkeys(summary.group.data for summary in summaries))
+    titles = list(dict.fromkeys(lines(summary) for summary in summaries))
+    figure, axes = _new_figure(len(data), 2)
+    for one, pair in zip(data, axes, strict=True):
+        for axis, (key, measure) in zip(pair, _MEASURES, strict=True):
+            for position, title in enumerate(titles):
+                points = sorted(
+                    (
+                        summary
+                        for summary in summaries
+                        if summary.group.data == one and lines(summary) == title
+                    ),
+                    key=x,
+                )
+                if points:
+                    axis.errorbar(
+                        [x(point) for point in points],
+                        [getattr(point, key) for point in points],
+                        yerr=[getattr(point, f"{key}_std") or 0.0 for point in points],
+                        label=title,
+                        **_line_style(position),
+                    )
+            axis.set_title(f"{datasets.info(one).title}: {measure}")
+            axis.set_xlabel(label)
+            if log:
+                axis.set_xscale("log")
+    handles: dict[str, Any] = {}
+    for axis in axes.flat:
+        handles |= dict(zip(*reversed(axis.get_legend_handles_labels()), strict=True))
+    figure.legend(list(handles.values()), list(handles), loc="outside right upper", frameon=False)
+    return figure
+
+
+def _line_style(position: int) -> dict[str, Any]:
+    markers = "osD^v<>PX*ph"
+    return {
+        "color": f"C{position % 10}",
+        "marker": markers[position % len(markers)],
+        "linestyle": "-" if position < 10 else "--",
+        "markersize": 4,
+        "linewidth": 1.2,
+        "capsize": 2,
+    }
+
+
+def _draw_lambdas(rows: Sequence[Row]) -> Figure:
+    import numpy as np
+
+    summaries = summarise(rows)
+    data = list(dict.fromkeys(summary.group.data for summary in summaries))
+    figure, axes = _new_figure(len(data), 2, height=3.4, width=3.8)
+    for one, pair in zip(data, axes, strict=True):
+        found = [summary for summary in summaries if summary.group.data == one]
+        grid = {
+            (dict(summary.group.params)["lambda1"], dict(summary.group.params)["lambda2"]): summary
+            for summary in found
+            if summary.group.method == "rsrae+"
+        }
+        first, second = (sorted({key[axis] for key in grid}) for axis in (0, 1))
+        reference = next((summary for summary in found if summary.group.method == "rsrae"), None)
+        for axis, (key, measure) in zip(pair, _MEASURES, strict=True):
+            values = [[getattr(grid.get((a, b)), key, np.nan) for a in first] for b in second]
+            image = axis.imshow(values, origin="lower", cmap="Blues")
+            axis.set_xticks(range(len(first)), [f"{value:g}" for value in first])
+            axis.set_yticks(range(len(second)), [f"{value:g}" for value in second])
+            axis.set(xlabel="lambda1", ylabel="lambda2")
+            beside = f" (RSRAE: {number(getattr(reference, key))})" if reference else ""
+            axis.set_title(f"{datasets.info(one).title}: {measure}{beside}")
+            figure.colorbar(image, ax=axis)
+    return figure
+
+
+def _draw_runtime(rows: Sequence[Row]) -> Figure:
+    summaries = summarise(rows)
+    data = list(dict.fromkeys(summary.group.data for summary in summaries))
+    figure, axes = _new_figure(len(data), 1, height=2.8, width=6.0)
+    for one, (axis,) in zip(data, axes, strict=True):
+        found = sorted((s for s in summaries if s.group.data == one), key=lambda summary: -summary.seconds)
+        axis.barh([s.group.title for s in found], [s.seconds for s in found], color="C0")
+        axis.set_xscale("log")
+        axis.set_xlabel("seconds of one experiment, c = 0.5, one thread")
+        axis.set_title(datasets.info(one).title)
+    return figure
+
+
+def _draw_histograms(rows: Sequence[Row]) -> Figure:
+    shown = {row["method"]: row for row in sorted(rows, key=lambda row: -row["seed"])}
+    figure, axes = _new_figure(-(-len(shown) // 2), 2)
+    for axis, (method, row) in zip(axes.flat, shown.items(), strict=False):
+        edges = row["histogram"]["edges"]
+        for part, color in (("normal", "black"), ("anomalous", "C0")):
+            axis.stairs(row["histogram"][part], edges, fill=True, alpha=0.6, color=color, label=part)
+        axis.set_title(f"{METHOD_TITLES.get(method, method)}: AUC {number(row['auc'])}")
+        axis.set_xlabel("anomaly score")
+    for axis in list(axes.flat)[len(shown) :]:
+        axis.set_visible(False)
+    figure.legend(*axes.flat[0].get_legend_handles_labels(), loc="outside right upper", frameon=False)
+    return figure
+
+
+def _draw_own_outliers(rows: Sequence[Row]) -> Figure:
+    by_method: dict[str, list[Summary]] = defaultdict(list)
+    for summary in summarise(rows):
+        by_method[summary.group.title].append(summary)
+    ranked = sorted(by_method.items(), key=lambda item: fmean(summary.auc for summary in item[1]))
+    figure, axes = _new_figure(1, 2, height=0.32 * len(ranked) + 1.2)
+    for axis, (key, measure) in zip(axes.flat, _MEASURES, strict=True):
+        for position, (_, found) in enumerate(ranked):
+            values = [getattr(summary, key) for summary in found]
+            axis.plot(values, [position] * len(values), "|", color="C0", alpha=0.5)
+            axis.plot(fmean(values), position, "o", color="black", markersize=4)
+        axis.set_yticks(range(len(ranked)), [title for title, _ in ranked])
+        axis.set_xlabel(f"{measure}: each table, and their mean")
+    return figure
+
+
+_DRAWERS: dict[str, Callable[[Sequence[Row]], Figure]] = {
+    "dimension": _draw_sweep("intrinsic_dim", "intrinsic dimension d", log=False),
+    "learning-rate": _draw_sweep("learning_rate", "learning rate", log=True),
+    "lambdas": _draw_lambdas,
+    "runtime": _draw_runtime,
+    "swiss-roll": _draw_histograms,
+    "several-normals": _draw_several_normals,
+    "tables": _draw_own_outliers,
+}

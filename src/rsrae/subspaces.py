@@ -1,0 +1,401 @@
+"""Linear subspaces of rows: principal, robust (FMS, STE), and the low-rank part of principal component pursuit.
+
+Pure functions over dense or CSR rows. All but :func:`robust_pca` need only the leading singular vectors of re-weighted
+rows: no D x D matrix is made unless it is smaller than the data, sparse rows stay sparse (a centre is taken off inside
+the products), and D > n is no special case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg
+import scipy.sparse as sp
+
+from rsrae.errors import InputError, ParameterError
+
+FloatArray = npt.NDArray[np.float64]
+Matrix = npt.NDArray[Any] | sp.csr_array
+
+CENTERS = ("mean", "median", "none")
+
+# Up to this many columns (or rows), a full decomposition is quicker than an iteration.
+_MOST_FOR_FULL = 512
+# A scatter's smallest eigenvalues, relative to the largest: below, they are rounding errors.
+_EIGENVALUE_FLOOR = 1e-12
+
+
+@dataclass(frozen=True)
+class Subspace:
+    """An affine subspace: ``center`` plus the span of ``basis``.
+
+    Attributes
+    ----------
+    basis : ``(D, d)``, orthonormal columns.
+    center : ``(D,)``.
+    n_iterations : of the method that found it.
+    """
+
+    basis: FloatArray
+    center: FloatArray
+    n_iterations: int = 0
+
+    def distances(self, X: Matrix) -> FloatArray:
+        """Euclidean distance of each row.
+
+        >>> line = Subspace(np.array([[1.0], [0.0]]), np.zeros(2))
+        >>> line.distances(np.array([[5.0, 2.0], [7.0, 0.0]]))
+        array([2., 0.])
+        """
+        return np.sqrt(_Rows(X, self.center).square_distances(self.basis))
+
+    def project(self, X: Matrix) -> FloatArray:
+        """The nearest point of the subspace to each row; dense."""
+        return _Rows(X, self.center).times(self.basis) @ self.basis.T + self.center
+
+
+def principal_subspace(X: Matrix, d: int, *, center: str = "mean") -> Subspace:
+    """The subspace with the least sum of squared distances (PCA).
+
+    >>> X = np.array([[1.0, 1.0], [2.0, 2.0], [4.0, 4.0]])
+    >>> principal_subspace(X, 1).distances(X).round(12)
+    array([0., 0., 0.])
+    """
+    rows, middle = _centred(X, d, center)
+    basis, _ = _LeadingVectors(rows, d)(np.ones(rows.shape[0]))
+    return Subspace(rows.to_full(basis), middle, 1)
+
+
+def fms(
+    X: Matrix,
+    d: int,
+    *,
+    spherical: bool = False,
+    center: str = "none",
+    delta: float = 1e-10,
+    tolerance: float = 1e-7,
+    max_iterations: int = 100,
+) -> Subspace:
+    """Fast median subspace: a subspace with a small sum of (unsquared) distances.
+
+    PCA over and over, each row weighted by one over its distance to the last subspace (Lerman and Maunu, "Fast,
+    robust and non-convex subspace recovery", Information and Inference, 2018).
+
+    Parameters
+    ----------
+    X : rows, dense or CSR.
+    d : dimension of the subspace; 0 gives the centre alone.
+    spherical : scale the centred rows to unit norm first, so that far rows weigh no more than others (SFMS).
+    center : "median" (geometric), "mean" or "none".
+    delta : least distance in the weights, relative to the median norm of the rows.
+    tolerance : stop when the sine of the largest angle to the last subspace is not above this.
+    max_iterations : stop after so many rounds in any case.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> line = np.outer(rng.normal(size=60), [3.0, 4.0])
+    >>> X = np.vstack([line, rng.normal(size=(40, 2))])
+    >>> abs(fms(X, 1).basis[:, 0]).round(6)
+    array([0.6, 0.8])
+    """
+    rows, middle = _centred(X, d, center)
+    norms = np.sqrt(rows.square_norms)
+    inverse = _inverse_or_zero(norms)
+    unit: FloatArray = inverse if spherical else np.ones_like(norms)
+    size = 1.0 if spherical else float(np.median(norms[norms > 0])) if norms.any() else 1.0
+
+    def weights(basis: FloatArray, _: FloatArray) -> FloatArray:
+        distances = np.sqrt(rows.square_distances(basis)) * unit
+        return unit**2 / np.maximum(distances, delta * size)
+
+    return _reweighted(rows, middle, d, unit**2, weights, tolerance, max_iterations)
+
+
+def ste(
+    X: Matrix,
+    d: int,
+    *,
+    gamma: float = 0.5,
+    center: str = "none",
+    tolerance: float = 1e-7,
+    max_iterations: int = 100,
+) -> Subspace:
+    """Subspace-constrained Tyler's estimator: the leading subspace of a robust scatter of rank d plus a sphere.
+
+    Tyler's iteration, in which after every round the D - d smallest eigenvalues are replaced by ``gamma`` times
+    their mean (Yu, Zhang and Lerman, "A subspace-constrained Tyler's estimator and its applications to structure from
+    motion", CVPR 2024). A scatter of that form is known by d eigenvectors and d + 1 numbers, so it is never written out.
+
+    Parameters
+    ----------
+    X : rows, dense or CSR; the norm of a row does not matter, its direction does.
+    d : dimension of the subspace; 0 gives the centre alone.
+    gamma : in (0, 1]; smaller stands more outliers, 1 is the maximum-likelihood estimate of such a scatter.
+    center : "median" (geometric), "mean" or "none".
+    tolerance : stop when the sine of the largest angle to the last subspace is not above this.
+    max_iterations : stop after so many rounds in any case.
+
+    Notes
+    -----
+    With D > n the estimate is made in the span of the rows: the mean is over n - d eigenvalues, not over D - d of which
+    most are zero. Eigenvalues are held above 1e-12 of the largest.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> line = np.outer(rng.normal(size=60), [3.0, 4.0])
+    >>> X = np.vstack([line, rng.normal(size=(40, 2))])
+    >>> abs(ste(X, 1).basis[:, 0]).round(6)
+    array([0.6, 0.8])
+    """
+    if not 0 < gamma <= 1:
+        raise ParameterError(f"gamma must be a number in (0, 1], got {gamma!r}")
+    rows, middle = _centred(X, d, center)
+    n_small = max(min(rows.shape) - d, 1)
+    last = _inverse_or_zero(rows.square_norms)  # one over x' Sigma^-1 x, for the identity
+
+    def weights(basis: FloatArray, eigenvalues: FloatArray) -> FloatArray:
+        nonlocal last
+        total = float(last @ rows.square_norms)  # trace of the scatter that has just been decomposed
+        if not total > 0:
+            return last
+        floor = _EIGENVALUE_FLOOR * max(eigenvalues.max(initial=0.0), total / max(min(rows.shape), 1))
+        small = max(gamma * (total - eigenvalues.sum()) / n_small, floor)
+        along = rows.times(basis) ** 2 / np.maximum(eigenvalues, floor)
+        last = _inverse_or_zero((along.sum(axis=1) + rows.square_distances(basis) / small))
+        last /= float(last.max(initial=0.0)) or 1.0  # only the shape of a scatter is estimated, not its size
+        return last
+
+    return _reweighted(rows, middle, d, last, weights, tolerance, max_iterations)
+
+
+class LowRankPlusSparse(NamedTuple):
+    """The two parts that principal component pursuit finds in a matrix."""
+
+    low_rank: FloatArray
+    sparse: FloatArray
+
+
+def robust_pca(
+    X: npt.NDArray[Any],
+    *,
+    penalty: float | None = None,
+    tolerance: float = 1e-7,
+    max_iterations: int = 200,
+) -> LowRankPlusSparse:
+    """Principal component pursuit: X as a matrix of low rank plus a matrix with few entries.
+
+    Minimises ``||L||_* + penalty ||S||_1`` subject to ``L + S = X`` (Candès, Li, Ma and Wright, "Robust principal
+    component analysis?", Journal of the ACM, 2011) by the inexact augmented Lagrangian method (Lin, Chen and Ma, 2010).
+
+    Parameters
+    ----------
+    X : dense rows; both parts are dense in general, so sparse rows are not taken.
+    penalty : on the entries of S; None takes ``1 / sqrt(max(n, D))``.
+    tolerance : stop when ``||X - L - S||`` is not above this share of ``||X||``.
+    max_iterations : stop after so many rounds in any case.
+
+    Examples
+    --------
+    >>> X = np.outer(np.arange(1.0, 31.0), np.ones(20))
+    >>> X[3, 4] += 50
+    >>> low_rank, sparse = robust_pca(X)
+    >>> int(np.linalg.matrix_rank(low_rank, tol=1e-3)), round(float(sparse[3, 4]), 3)
+    (1, 50.0)
+    """
+    if sp.issparse(X):
+        raise InputError("robust_pca takes dense rows only; its low-rank part is dense in any case")
+    if penalty is not None and not penalty > 0:
+        raise ParameterError(f"penalty must be positive or None, got {penalty!r}")
+    M = np.asarray(X, dtype=np.float64)
+    weight = penalty if penalty is not None else 1 / np.sqrt(max(M.shape))
+    size = float(np.linalg.norm(M))
+    low_rank, sparse = np.zeros_like(M), np.zeros_like(M)
+    if size == 0:
+        return LowRankPlusSparse(low_rank, sparse)
+    largest = float(scipy.linalg.svdvals(M)[0])
+    multiplier = M / max(largest, float(np.abs(M).max()) / weight)
+    rate = 1.25 / largest
+    most = rate * 1e7
+    for _ in range(max_iterations):
+        low_rank = _shrink_singular_values(M - sparse + multiplier / rate, 1 / rate)
+        sparse = _shrink(M - low_rank + multiplier / rate, weight / rate)
+        gap = M - low_rank - sparse
+        multiplier += rate * gap
+        rate = min(rate * 1.5, most)
+        if np.linalg.norm(gap) <= tolerance * size:
+            break
+    return LowRankPlusSparse(low_rank, sparse)
+
+
+def geometric_median(X: Matrix, *, tolerance: float = 1e-8, max_iterations: int = 200) -> FloatArray:
+    """The point with the least sum of distances to the rows; sparse rows stay sparse.
+
+    >>> geometric_median(np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1e6, 1e6]])).round(3)
+    array([0.366, 0.366])
+    """
+    median = mean(X)
+    floor = 1e-10 * float(np.sqrt(_Rows(X, median).square_norms.mean())) or 1.0
+    for _ in range(max_iterations):
+        weights = 1 / np.maximum(np.sqrt(_Rows(X, median).square_norms), floor)
+        last, median = median, np.asarray(X.T @ weights, dtype=np.float64) / weights.sum()
+        if np.linalg.norm(median - last) <= tolerance * max(float(np.linalg.norm(median)), floor):
+            break
+    return median
+
+
+def mean(X: Matrix) -> FloatArray:
+    """The mean of the rows, dense.
+
+    >>> mean(sp.csr_array([[1.0, 0.0], [3.0, 0.0]]))
+    array([2., 0.])
+    """
+    return np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
+
+
+# -- the rows as a linear map ------------------------------------------------------------------------------------------
+
+
+class _Rows:
+    """Rows minus a centre, of which only products are needed."""
+
+    def __init__(self, X: Matrix, center: FloatArray) -> None:
+        self.is_sparse = sp.issparse(X)
+        if self.is_sparse:
+            self.X = X.astype(np.float64)
+            self._shift = center if center.any() else None
+            square: Any = self.X.multiply(self.X).sum(axis=1)
+            self.square_norms = np.asarray(square).ravel()
+            if self._shift is not None:
+                moved = self.square_norms - 2 * (self.X @ center) + center @ center
+                self.square_norms = np.maximum(moved, 0.0)
+        else:
+            self.X = np.asarray(X, dtype=np.float64) - center
+            self.square_norms = np.einsum("ij,ij->i", self.X, self.X)
+        self._axes: FloatArray | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return int(self.X.shape[0]), int(self.X.shape[1])
+
+    def within_their_span(self) -> _Rows:
+        """The same dense rows in n coordinates instead of D > n."""
+        n, D = self.shape
+        if self.is_sparse or D <= n:
+            return self
+        axes, coordinates = scipy.linalg.qr(self.X.T, mode="economic")  # (D, n), (n, n)
+        rows = _Rows(np.ascontiguousarray(coordinates.T), np.zeros(n))
+        rows._axes = axes
+        return rows
+
+    def to_full(self, basis: FloatArray) -> FloatArray:
+        """Back from the coordinates of ``within_their_span``."""
+        return basis if self._axes is None else self._axes @ basis
+
+    def times(self, V: FloatArray) -> FloatArray:
+        """``(X - 1 c') V``, (n, k)."""
+        product: FloatArray = self.X @ V
+        if self.is_sparse and self._shift is not None:
+            product -= self._shift @ V
+        return product
+
+    def transpose_times(self, U: FloatArray) -> FloatArray:
+        """``(X - 1 c')' U``, (D, k)."""
+        product: FloatArray = self.X.T @ U
+        if self.is_sparse and self._shift is not None:
+            product -= np.outer(self._shift, U.sum(axis=0))
+        return product
+
+    def square_distances(self, V: FloatArray) -> FloatArray:
+        coordinates = self.times(V)
+        if self.is_sparse:
+            # Pythagoras needs no dense row; what it loses to rounding is 1e-8 of a row's norm.
+            along = np.einsum("ij,ij->i", coordinates, coordinates)
+            return np.maximum(self.square_norms - along, 0.0)
+        residuals = self.X - coordinates @ V.T
+        return np.einsum("ij,ij->i", residuals, residuals)
+
+
+def _centred(X: Matrix, d: int, center: str) -> tuple[_Rows, FloatArray]:
+    if not 0 <= d <= X.shape[1]:
+        raise ParameterError(f"d must be between 0 and the number of columns, {X.shape[1]}, got {d}")
+    if center not in CENTERS:
+        raise ParameterError(f"center must be one of {', '.join(map(repr, CENTERS))}, got {center!r}")
+    middle = np.zeros(X.shape[1])
+    if center != "none":
+        middle = mean(X) if center == "mean" else geometric_median(X)
+    rows = _Rows(X, middle)
+    # A subspace wider than the span of the rows has axes outside of it.
+    return (rows.within_their_span() if d <= X.shape[0] else rows), middle
+
+
+# -- leading singular vectors of weighted rows -------------------------------------------------------------------------
+
+Weights = Callable[[FloatArray, FloatArray], FloatArray]
+
+
+def _reweighted(
+    rows: _Rows,
+    center: FloatArray,
+    d: int,
+    first: FloatArray,
+    weights: Weights,
+    tolerance: float,
+    max_iterations: int,
+) -> Subspace:
+    """PCA of rows weighted anew by its last result; ``weights`` takes basis and eigenvalues of the scatter."""
+    leading = _LeadingVectors(rows, d)
+    basis, eigenvalues = leading(first)
+    iteration = 0
+    for iteration in range(1, max_iterations + 1):
+        last = basis
+        basis, eigenvalues = leading(weights(basis, eigenvalues))
+        if _largest_sine(basis, last) <= tolerance:
+            break
+    return Subspace(rows.to_full(basis), center, iteration)
+
+
+class _LeadingVectors:
+    """Leading eigenvectors and eigenvalues of ``sum_i w_i x_i x_i'``, from where the last call ended.
+
+    Rows with few columns are decomposed in full. Others by a block method (locally optimal conjugate gradients) whose
+    search space is made orthonormal by QR and searched by an SVD of the projected rows: nothing is squared, so weights
+    that differ by many orders of magnitude do no harm.
+    """
+
+    def __init__(self, rows: _Rows, d: int) -> None:
+        self.rows = rows
+        self.d = d
+        n, D = rows.shape
+        self.in_full = min(n, D) <= (_MOST_FOR_FULL if not rows.is_sparse else 4 * d + 16)
+        self.width = min(d + max(4, d // 2), D)
+        self._block: FloatArray | None = None
+
+    def __call__(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        if self.d == 0:
+            return np.zeros((self.rows.shape[1], 0)), np.zeros(0)
+        factors = np.sqrt(weights / (float(weights.max()) or 1.0))[:, None]
+        size = float(weights.max()) or 1.0
+        vectors, values = self._full(factors) if self.in_full else self._iterated(factors)
+        return vectors, size * values**2
+
+    def _full(self, factors: FloatArray) -> tuple[FloatArray, FloatArray]:
+        X: Any = self.rows.X
+        if self.rows.is_sparse:
+            X = self.rows.times(np.eye(self.rows.shape[1])) if False else self._dense()
+        return _leading_right(factors * X, self.d)
+
+    def _dense(self) -> FloatArray:
+        raise NotImplementedError
+
+    def _iterated(self, factors: FloatArray) -> tuple[FloatArray, FloatArray]:
+        raise NotImplementedError
+
+
+def _steps() -> Iterator[int]:
+    raise NotImplementedError

@@ -1,0 +1,41 @@
+"""Item scores."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from rsrae.scoring import cosine_distance, euclidean_distance, robust_location_and_spread
+
+
+def test_the_cosine_distance_is_one_minus_the_cosine(rng: np.random.Generator) -> None:
+    x, x_hat = rng.normal(size=(2, 20, 5))
+    slow = [1 - a @ b / (np.linalg.norm(a) * np.linalg.norm(b)) for a, b in zip(x, x_hat, strict=True)]
+    inner, square_x, square_x_hat = (
+        torch.from_numpy((a * b).sum(1)) for a, b in [(x, x_hat), (x, x), (x_hat, x_hat)]
+    )
+    np.testing.assert_allclose(cosine_distance(inner, square_x, square_x_hat), slow, atol=1e-10)
+
+
+@pytest.mark.parametrize("x, x_hat, expected", [(2.0, 3.0, 0.0), (2.0, -3.0, 2.0), (0.0, 3.0, 1.0), (0.0, 0.0, 1.0)])
+def test_the_cosine_distance_of_same_opposite_and_missing_directions(x: float, x_hat: float, expected: float) -> None:
+    got = cosine_distance(*(torch.tensor(v, dtype=torch.float64) for v in (x * x_hat, x * x, x_hat * x_hat)))
+    assert got.item() == pytest.approx(expected, abs=1e-9)
+
+
+def test_the_euclidean_distance_survives_a_square_that_rounding_made_negative() -> None:
+    np.testing.assert_allclose(euclidean_distance(torch.tensor([9.0, 0.0, -1e-9])), [3.0, 0.0, 0.0])
+
+
+def test_location_and_spread_ignore_a_few_wild_scores() -> None:
+    scores = torch.cat([torch.linspace(-1, 1, 101), torch.full((20,), 1e9)]).repeat(2, 1)
+    location, spread = robust_location_and_spread(scores)
+    assert location.shape == spread.shape == (2,)
+    assert (location.abs() < 0.3).all()
+    assert (spread < 1).all()
+
+
+def test_scores_that_are_all_equal_have_spread_one() -> None:
+    location, spread = robust_location_and_spread(torch.full((5,), 3.0))
+    assert (location.item(), spread.item()) == (3.0, 1.0)

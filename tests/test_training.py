@@ -1,0 +1,258 @@
+"""The loop, with steps small enough to watch."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from rsrae.training import Adam, Epoch, Selection, Step, Trimming, batch_bounds, limited_threads, train
+
+
+class Numbers:
+    """Rows that are their own numbers; remembers every batch that was taken."""
+
+    def __init__(self, n_rows: int) -> None:
+        self.n_rows = n_rows
+        self.taken: list[list[list[int]]] = []
+
+    def take(self, index: Tensor) -> Tensor:
+        self.taken.append(index.tolist())
+        return index.double()
+
+    def epochs(self, batches_an_epoch: int, member: int = 0) -> list[list[int]]:
+        """The order in which the rows of each epoch came."""
+        batches = [batch[member] for batch in self.taken]
+        starts = range(0, len(batches), batches_an_epoch)
+        return [sum(batches[start : start + batches_an_epoch], []) for start in starts]
+
+
+class Watcher:
+    """A step that adds up its batches and counts its updates."""
+
+    def __init__(self, losses: list[float] | None = None) -> None:
+        self.losses, self.weights, self.n_updates, self.n_gradients = losses, [], 0, 0
+        self.weights: list[Tensor | None] = []
+
+    def gradient(self, batch: Tensor, weights: Tensor | None) -> Tensor:
+        self.weights.append(weights)
+        self.n_gradients += 1
+        if self.losses is not None:
+            return torch.full((batch.shape[0],), self.losses[self.n_gradients - 1])
+        return batch.mean(dim=1)
+
+    def apply(self) -> None:
+        self.n_updates += 1
+
+    def step(self, name: str = "sum", threshold: float = 0.0) -> Step[Tensor]:
+        return Step(name, self.gradient, self.apply, threshold)
+
+
+def seeded() -> torch.Generator:
+    return torch.Generator().manual_seed(0)
+
+
+# -- batches -----------------------------------------------------------------------------------------------------------
+
+
+@given(n_rows=st.integers(0, 500), batch_size=st.integers(1, 64))
+def test_batches_cover_every_row_once_and_none_but_a_lone_row_stands_alone(n_rows: int, batch_size: int) -> None:
+    bounds = list(batch_bounds(n_rows, batch_size))
+    assert [row for start, stop in bounds for row in range(start, stop)] == list(range(n_rows))
+    assert all(stop - start <= batch_size + 1 for start, stop in bounds)
+    if batch_size > 1 and n_rows > 1:
+        assert all(stop - start > 1 for start, stop in bounds)
+
+
+@pytest.mark.parametrize(
+    "n_rows, batch_size, sizes",
+    [(8, 4, [4, 4]), (9, 4, [4, 5]), (10, 4, [4, 4, 2]), (3, 128, [3]), (1, 4, [1]), (3, 1, [1, 2])],
+)
+def test_batch_sizes(n_rows: int, batch_size: int, sizes: list[int]) -> None:
+    assert [stop - start for start, stop in batch_bounds(n_rows, batch_size)] == sizes
+
+
+# -- the loop ----------------------------------------------------------------------------------------------------------
+
+
+def test_every_epoch_takes_every_row_once_in_a_new_order() -> None:
+    rows, watcher = Numbers(10), Watcher()
+    train([watcher.step()], rows, epochs=3, batch_size=4, generator=seeded())
+    epochs = rows.epochs(batches_an_epoch=3)
+    assert [sorted(epoch) for epoch in epochs] == [list(range(10))] * 3
+    assert epochs[0] != epochs[1] != epochs[2]
+    assert watcher.n_updates == 9
+
+
+def test_shuffled_once_means_the_same_order_every_epoch_but_not_the_given_one() -> None:
+    rows = Numbers(10)
+    train([Watcher().step()], rows, epochs=3, batch_size=4, generator=seeded(), shuffle="once")
+    first, second, third = rows.epochs(batches_an_epoch=3)
+    assert first == second == third
+    assert first != list(range(10))
+
+
+def test_members_have_orders_of_their_own() -> None:
+    rows = Numbers(12)
+    train([Watcher().step()], rows, epochs=1, batch_size=12, generator=seeded(), n_members=2)
+    ((first, second),) = rows.taken
+    assert sorted(first) == sorted(second) == list(range(12))
+    assert first != second
+
+
+def test_a_last_batch_of_one_row_joins_the_batch_before_it() -> None:
+    rows = Numbers(9)
+    train([Watcher().step()], rows, epochs=1, batch_size=4, generator=seeded())
+    assert [len(batch[0]) for batch in rows.taken] == [4, 5]
+
+
+def test_fewer_rows_than_a_batch_are_one_batch() -> None:
+    rows = Numbers(3)
+    train([Watcher().step()], rows, epochs=2, batch_size=128, generator=seeded())
+    assert [len(batch[0]) for batch in rows.taken] == [3, 3]
+
+
+def test_the_learning_curve_is_the_mean_over_rows_of_each_loss() -> None:
+    history = train(
+        [Watcher().step("a"), Watcher([7.0] * 6).step("b")],
+        Numbers(10),
+        epochs=2,
+        batch_size=4,
+        generator=seeded(),
+    )
+    assert history.losses == {"a": [pytest.approx(4.5)] * 2, "b": [pytest.approx(7.0)] * 2}
+
+
+def test_gradients_of_all_steps_are_taken_before_any_update() -> None:
+    events: list[str] = []
+
+    def step(name: str) -> Step[Tensor]:
+        def gradient(batch: Tensor, weights: Tensor | None) -> Tensor:
+            events.append(f"gradient {name}")
+            return torch.ones(1)
+
+        return Step(name, gradient, lambda: events.append(f"apply {name}"))
+
+    train([step("a"), step("b")], Numbers(2), epochs=1, batch_size=2, generator=seeded())
+    assert events == ["gradient a", "gradient b", "apply a", "apply b"]
+
+
+def test_a_step_rests_while_its_loss_is_not_above_its_threshold() -> None:
+    watcher = Watcher([3.0, 2.0, 1.0, 2.5, 0.5])
+    train([watcher.step(threshold=2.0)], Numbers(4), epochs=5, batch_size=4, generator=seeded())
+    assert watcher.n_updates == 2  # 3.0 and 2.5
+
+
+def test_a_step_without_a_threshold_never_rests() -> None:
+    watcher = Watcher([0.0, 0.0])
+    train([watcher.step()], Numbers(4), epochs=2, batch_size=4, generator=seeded())
+    assert watcher.n_updates == 2
+
+
+def test_progress_is_reported_after_every_epoch() -> None:
+    seen: list[Epoch] = []
+    train([Watcher().step()], Numbers(3), epochs=3, batch_size=4, generator=seeded(), on_epoch=seen.append)
+    assert [(epoch.number, epoch.total) for epoch in seen] == [(1, 3), (2, 3), (3, 3)]
+    assert all(epoch.losses == {"sum": pytest.approx(1.0)} for epoch in seen)
+    assert [epoch.seconds for epoch in seen] == sorted(epoch.seconds for epoch in seen)
+
+
+def test_false_from_the_progress_callback_stops_and_none_does_not() -> None:
+    def stop_after_two(epoch: Epoch) -> bool | None:
+        return False if epoch.number == 2 else None
+
+    history = train(
+        [Watcher().step()], Numbers(3), epochs=9, batch_size=4, generator=seeded(), on_epoch=stop_after_two
+    )
+    assert len(history.losses["sum"]) == 2
+
+
+def test_a_selection_chooses_and_weighs_the_rows_of_an_epoch() -> None:
+    rows, watcher = Numbers(6), Watcher()
+    index = torch.tensor([[1, 3, 5]])
+    select = lambda epoch: Selection(index, index.double()) if epoch == 1 else None  # noqa: E731
+    train([watcher.step()], rows, epochs=3, batch_size=6, generator=seeded(), select=select)
+    assert [sorted(batch[0]) for batch in rows.taken] == [[*range(6)], [1, 3, 5], [*range(6)]]
+    assert watcher.weights[0] is None
+    assert watcher.weights[1] is not None
+    assert watcher.weights[1].tolist() == [[float(row) for row in rows.taken[1][0]]]  # weights follow their rows
+
+
+# -- trimming ----------------------------------------------------------------------------------------------------------
+
+
+def test_trimming_keeps_the_rows_that_fit_best_after_the_warm_up() -> None:
+    errors = torch.tensor([[5.0, 1.0, 4.0, 2.0, 3.0], [1.0, 2.0, 3.0, 4.0, 5.0]])
+    trimming = Trimming(lambda: errors, 0.4, warm_up=2)
+    assert trimming(0) is None
+    assert trimming(1) is None
+    selection = trimming(2)
+    assert selection is not None
+    assert [sorted(member) for member in selection.index.tolist()] == [[1, 3, 4], [0, 1, 2]]
+
+
+def test_trimming_looks_at_the_errors_only_so_often() -> None:
+    looks: list[int] = []
+
+    def errors() -> Tensor:
+        looks.append(1)
+        return torch.rand(1, 10)
+
+    trimming = Trimming(errors, 0.5, warm_up=1, every=3)
+    selections = [trimming(epoch) for epoch in range(8)]
+    assert len(looks) == 3  # epochs 1, 4 and 7
+    assert selections[1] == selections[2] == selections[3]
+
+
+def test_trimming_by_an_estimated_share_takes_the_mean_over_members() -> None:
+    errors = torch.stack([torch.arange(10.0), torch.arange(10.0)])
+    shares = iter([0.2, 0.4])
+    selection = Trimming(lambda: errors, lambda member: next(shares), warm_up=0)(0)
+    assert selection is not None
+    assert selection.index.shape == (2, 7)
+
+
+def test_trimming_never_leaves_fewer_than_two_rows() -> None:
+    selection = Trimming(lambda: torch.rand(1, 5), 0.99, warm_up=0)(0)
+    assert selection is not None
+    assert selection.index.shape == (1, 2)
+
+
+def test_training_with_trimming_only_sees_the_rows_it_keeps() -> None:
+    rows = Numbers(10)
+    trimming = Trimming(lambda: torch.arange(10.0).unsqueeze(0), 0.3, warm_up=1)
+    train([Watcher().step()], rows, epochs=2, batch_size=10, generator=seeded(), select=trimming, shuffle="once")
+    assert [sorted(batch[0]) for batch in rows.taken] == [[*range(10)], [*range(7)]]
+
+
+# -- Adam, threads -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype, tolerance", [(torch.float64, 1e-12), (torch.float32, 1e-5)])
+def test_adam_moves_like_that_of_torch(dtype: torch.dtype, tolerance: float) -> None:
+    generator = seeded()
+    start = torch.randn(40, generator=generator, dtype=dtype)
+    ours, gradients = start.clone(), torch.zeros_like(start)
+    theirs = start.clone().requires_grad_()
+    adam, reference = Adam(ours, gradients, 0.01), torch.optim.Adam([theirs], lr=0.01)
+    for _ in range(50):
+        gradient = torch.randn(40, generator=generator, dtype=dtype)
+        gradients.copy_(gradient)
+        theirs.grad = gradient
+        adam.step()
+        reference.step()
+    torch.testing.assert_close(ours, theirs.detach(), rtol=tolerance, atol=tolerance)
+
+
+def test_a_limit_on_threads_ends_with_its_block_even_after_an_error() -> None:
+    before = torch.get_num_threads()
+    other = before + 1
+    with limited_threads(other):
+        assert torch.get_num_threads() == other
+    with pytest.raises(KeyError), limited_threads(other):
+        raise KeyError
+    assert torch.get_num_threads() == before
+    with limited_threads(None):
+        assert torch.get_num_threads() == before
