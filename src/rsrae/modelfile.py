@@ -60,9 +60,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
         temporary.chmod(0o666 & ~_umask())
         temporary.replace(target)
     except OSError as error:
-        raise OutputError(
-            f"{target}: cannot be written ({error.strerror or error}); choose another place"
-        ) from error
+        raise OutputError(f"{target}: cannot be written ({error.strerror or error}); choose another place") from error
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -81,9 +79,7 @@ def _read(path: str | os.PathLike[str], *, with_arrays: bool) -> tuple[dict[str,
             metadata = file.metadata() or {}
             arrays = {name: file.get_tensor(name) for name in file.keys()} if with_arrays else {}  # noqa: SIM118
     except (SafetensorError, OSError, ValueError, TypeError) as error:
-        raise ModelFileError(
-            f"{path}: not a model file, or damaged ({error}); fit and save it again"
-        ) from error
+        raise ModelFileError(f"{path}: not a model file, or damaged ({error}); fit and save it again") from error
     if _KEY not in metadata:
         raise ModelFileError(f"{path}: a safetensors file, but not one that rsrae wrote")
     try:

@@ -113,8 +113,7 @@ def robust_center_and_scale(
         elif np.any(values != center[column]):
             deviations = np.abs(values - center[column])
             scale[column] = (
-                np.sqrt(np.mean(np.minimum(deviations, np.quantile(deviations, 0.99)) ** 2))
-                or deviations.max()
+                np.sqrt(np.mean(np.minimum(deviations, np.quantile(deviations, 0.99)) ** 2)) or deviations.max()
             )
     return center, scale
 

@@ -12,7 +12,7 @@ axis) in front of ``(rows, width)``.
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, cast
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -56,11 +56,11 @@ class RSRLayer(nn.Module):
 
     def forward(self, latent: Tensor) -> Tensor:
         """The code A'z of each row, ``(rows, D) -> (rows, d)``."""
-        return cast(Tensor, latent @ self.A)
+        return latent @ self.A
 
     def lift(self, latent: Tensor) -> Tensor:
         """The point A A'z that stands for each row in the latent space, ``(rows, D) -> (rows, D)``."""
-        return cast(Tensor, (latent @ self.A) @ self.A.mT)
+        return (latent @ self.A) @ self.A.mT
 
     def projection_loss(self, latent: Tensor, q: float = 1.0) -> Tensor:
         """RSR1 of these rows, see :func:`projection_loss`."""

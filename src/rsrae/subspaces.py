@@ -7,7 +7,7 @@ the products), and D > n is no special case.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -25,6 +25,8 @@ CENTERS = ("mean", "median", "none")
 
 # Up to this many columns (or rows), a full decomposition is quicker than an iteration.
 _MOST_FOR_FULL = 512
+# Most steps of the iteration from a fresh start and from the last result, and the residual at which it rests.
+_FIRST_STEPS, _LATER_STEPS, _RESIDUAL = 60, 10, 1e-10
 # A scatter's smallest eigenvalues, relative to the largest: below, they are rounding errors.
 _EIGENVALUE_FLOOR = 1e-12
 
@@ -167,7 +169,7 @@ def ste(
         floor = _EIGENVALUE_FLOOR * max(eigenvalues.max(initial=0.0), total / max(min(rows.shape), 1))
         small = max(gamma * (total - eigenvalues.sum()) / n_small, floor)
         along = rows.times(basis) ** 2 / np.maximum(eigenvalues, floor)
-        last = _inverse_or_zero((along.sum(axis=1) + rows.square_distances(basis) / small))
+        last = _inverse_or_zero(along.sum(axis=1) + rows.square_distances(basis) / small)
         last /= float(last.max(initial=0.0)) or 1.0  # only the shape of a scatter is estimated, not its size
         return last
 
@@ -322,16 +324,14 @@ class _Rows:
 
 
 def _centred(X: Matrix, d: int, center: str) -> tuple[_Rows, FloatArray]:
-    if not 0 <= d <= X.shape[1]:
-        raise ParameterError(f"d must be between 0 and the number of columns, {X.shape[1]}, got {d}")
+    if not 0 <= d <= min(X.shape):
+        raise ParameterError(f"d must be at least 0 and at most {min(X.shape)} for rows of shape {X.shape}, got {d}")
     if center not in CENTERS:
         raise ParameterError(f"center must be one of {', '.join(map(repr, CENTERS))}, got {center!r}")
     middle = np.zeros(X.shape[1])
     if center != "none":
         middle = mean(X) if center == "mean" else geometric_median(X)
-    rows = _Rows(X, middle)
-    # A subspace wider than the span of the rows has axes outside of it.
-    return (rows.within_their_span() if d <= X.shape[0] else rows), middle
+    return _Rows(X, middle).within_their_span(), middle
 
 
 # -- leading singular vectors of weighted rows -------------------------------------------------------------------------
@@ -361,41 +361,81 @@ def _reweighted(
 
 
 class _LeadingVectors:
-    """Leading eigenvectors and eigenvalues of ``sum_i w_i x_i x_i'``, from where the last call ended.
+    """Leading eigenvectors and eigenvalues of ``sum_i w_i x_i x_i'``, found from where the last call ended.
 
-    Rows with few columns are decomposed in full. Others by a block method (locally optimal conjugate gradients) whose
-    search space is made orthonormal by QR and searched by an SVD of the projected rows: nothing is squared, so weights
-    that differ by many orders of magnitude do no harm.
+    Dense rows with few columns are decomposed in full. Others by a block method (locally optimal conjugate gradients)
+    whose search space is made orthonormal by QR and searched by an SVD of the projected rows: nothing is squared, so
+    weights that differ by many orders of magnitude do no harm.
     """
 
     def __init__(self, rows: _Rows, d: int) -> None:
         self.rows = rows
         self.d = d
-        n, D = rows.shape
-        self.in_full = min(n, D) <= (_MOST_FOR_FULL if not rows.is_sparse else 4 * d + 16)
-        self.width = min(d + max(4, d // 2), D)
-        self._block: FloatArray | None = None
+        self._in_full = not rows.is_sparse and min(rows.shape) <= _MOST_FOR_FULL
+        self._block: FloatArray | None = None  # (D, d and some more)
 
     def __call__(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         if self.d == 0:
             return np.zeros((self.rows.shape[1], 0)), np.zeros(0)
-        factors = np.sqrt(weights / (float(weights.max()) or 1.0))[:, None]
-        size = float(weights.max()) or 1.0
-        vectors, values = self._full(factors) if self.in_full else self._iterated(factors)
-        return vectors, size * values**2
+        largest = float(weights.max()) or 1.0
+        factors = np.sqrt(weights / largest)[:, None]
+        if self._in_full:
+            vectors, values = _right_singular(factors * self.rows.X)
+        else:
+            vectors, values = self._iterate(factors)
+        return vectors[:, : self.d], largest * values[: self.d] ** 2
 
-    def _full(self, factors: FloatArray) -> tuple[FloatArray, FloatArray]:
-        X: Any = self.rows.X
-        if self.rows.is_sparse:
-            X = self.rows.times(np.eye(self.rows.shape[1])) if False else self._dense()
-        return _leading_right(factors * X, self.d)
+    def _iterate(self, factors: FloatArray) -> tuple[FloatArray, FloatArray]:
+        steps = _FIRST_STEPS if self._block is None else _LATER_STEPS
+        search = self._start() if self._block is None else self._block
+        width = search.shape[1]
+        last: FloatArray | None = None
+        for _ in range(steps):
+            image = factors * self.rows.times(search)  # (n, k)
+            mixing, values = _right_singular(image)
+            mixing, values = mixing[:, :width], values[:width]
+            block = search @ mixing
+            gradient = self.rows.transpose_times(factors * (image @ mixing))
+            residual = gradient - block @ (block.T @ gradient)
+            if np.linalg.norm(residual[:, : self.d]) <= _RESIDUAL * values[0] ** 2:
+                break
+            parts = [block, residual]
+            if last is not None:
+                parts.append(block - last @ (last.T @ block))
+            search, last = np.linalg.qr(np.hstack(parts))[0], block
+        self._block = block
+        return block, values
 
-    def _dense(self) -> FloatArray:
-        raise NotImplementedError
+    def _start(self) -> FloatArray:
+        n, D = self.rows.shape
+        width = min(self.d + max(4, self.d // 2), n, D)
+        mixtures = np.random.default_rng(0).normal(size=(n, width))  # the same start for every call
+        return np.linalg.qr(self.rows.transpose_times(mixtures))[0]
 
-    def _iterated(self, factors: FloatArray) -> tuple[FloatArray, FloatArray]:
-        raise NotImplementedError
+
+def _right_singular(A: FloatArray) -> tuple[FloatArray, FloatArray]:
+    if A.shape[0] > A.shape[1]:
+        A = np.linalg.qr(A, mode="r")
+    _, values, transposed = np.linalg.svd(A, full_matrices=False)
+    return transposed.T, values
 
 
-def _steps() -> Iterator[int]:
-    raise NotImplementedError
+def _largest_sine(basis: FloatArray, other: FloatArray) -> float:
+    if basis.shape[1] == 0:
+        return 0.0
+    return float(np.linalg.norm(basis - other @ (other.T @ basis), ord=2))
+
+
+def _inverse_or_zero(values: FloatArray) -> FloatArray:
+    return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0)
+
+
+def _shrink(values: FloatArray, by: float) -> FloatArray:
+    return np.sign(values) * np.maximum(np.abs(values) - by, 0.0)
+
+
+def _shrink_singular_values(A: FloatArray, by: float) -> FloatArray:
+    left, values, right = scipy.linalg.svd(A, full_matrices=False, check_finite=False)
+    rank = int((values > by).sum())
+    shrunk: FloatArray = (left[:, :rank] * (values[:rank] - by)) @ right[:rank]
+    return shrunk

@@ -45,7 +45,7 @@ class Step(Generic[BatchT_contra]):
 class Selection(NamedTuple):
     """The rows a member trains on in one epoch."""
 
-    index: Tensor  # (members, rows)
+    rows: Tensor  # numbers of rows, (members, rows)
     weights: Tensor | None = None  # (members, rows), None: all equal
 
 
@@ -95,7 +95,7 @@ def train(
     for number in range(epochs):
         index, weights = (select(number) if select else None) or Selection(everything)
         if order is None or shuffle == "epoch" or order.shape != index.shape:
-            order = _orders(*index.shape, generator)
+            order = _orders(index, generator)
         index = index.gather(1, order).to(device)
         weights = None if weights is None else weights.gather(1, order.to(weights.device))
         totals = _run_epoch(steps, rows, index, weights, batch_size)
@@ -222,5 +222,6 @@ def _run_epoch(
     return [float(total.mean()) for total in totals]
 
 
-def _orders(n_members: int, n_rows: int, generator: torch.Generator) -> Tensor:
+def _orders(index: Tensor, generator: torch.Generator) -> Tensor:
+    n_members, n_rows = index.shape
     return torch.stack([torch.randperm(n_rows, generator=generator) for _ in range(n_members)])

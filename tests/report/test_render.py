@@ -122,9 +122,7 @@ def test_a_million_unlisted_scores_are_sent_as_groups_with_exact_counts_at_the_l
     rng = np.random.default_rng(0)
     report = small_report([9.0], 2.0, unlisted_scores=rng.gamma(2.0, 0.3, 1_000_000))
     unlisted = data_of(render(report))["unlisted"]
-    flagged = sum(
-        count for score, count in zip(unlisted["scores"], unlisted["counts"], strict=True) if score > 2.0
-    )
+    flagged = sum(count for score, count in zip(unlisted["scores"], unlisted["counts"], strict=True) if score > 2.0)
     assert sum(unlisted["counts"]) == 1_000_000
     assert flagged == report.n_flagged - 1
     assert flagged > 0

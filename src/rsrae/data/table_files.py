@@ -256,7 +256,7 @@ def column_from_values(values: Sequence[object]) -> pa.Array:
         return pa.array(values, type=pa.bool_())
     if types and types <= {bool, int, float}:
         wide = float in types or any(abs(v) >= 2**63 for v in values if isinstance(v, int))
-        numbers = [None if v is None else _as_float(v) if wide else v for v in values]
+        numbers = [None if v is None else _as_float(v) if wide else int(v) for v in values]
         return pa.array(numbers, type=pa.float64() if wide else pa.int64())
     if types and types <= {datetime.date, datetime.datetime}:
         values = [_as_datetime(v) if isinstance(v, datetime.date) else v for v in values]
@@ -343,10 +343,9 @@ def _json_value(text: str, name: str, where: str) -> Any:
 def _store_from_lists(
     columns: dict[str, list[object]], n_rows: int, name: str, notes: Sequence[str]
 ) -> ColumnStore:
-    arrays = {
-        _as_text(column) or "": _chunked(column_from_values(values)) for column, values in columns.items()
-    }
-    return ColumnStore(name, list(arrays), n_rows, arrays.__getitem__, list(notes))
+    names = _named([_as_text(column) or "" for column in columns])
+    arrays = [_chunked(column_from_values(values)) for values in columns.values()]
+    return ColumnStore(name, names, n_rows, dict(zip(names, arrays, strict=True)).__getitem__, list(notes))
 
 
 def _chunked(column: pa.Array | pa.ChunkedArray) -> pa.ChunkedArray:

@@ -16,7 +16,7 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
-from rsrae.detectors.base import BaseDetector, Rows
+from rsrae.detectors.base import BaseDetector, Rows, check_choice, check_count
 from rsrae.errors import InputError, ParameterError
 from rsrae.modelfile import Arrays
 from rsrae.networks.architecture import ACTIVATIONS, Architecture, choose_activation
@@ -178,9 +178,7 @@ class AutoencoderDetector(BaseDetector):
         self._check_parameters()
         if not (self.warm_start and hasattr(self, "networks_")):
             seed = self._seed()
-            self._generators = [
-                torch.Generator().manual_seed(seed + member) for member in range(self.n_members)
-            ]
+            self._generators = [torch.Generator().manual_seed(seed + member) for member in range(self.n_members)]
             self.history_: dict[str, list[float]] = {}
             self.preprocessor_ = self._fit_preprocessor(X)
             self.networks_ = self._make_networks(X)
@@ -194,7 +192,7 @@ class AutoencoderDetector(BaseDetector):
         return _to_numpy(scores.mean(dim=0))
 
     def _train(self, X: Rows) -> None:
-        rows = make_rows(X, self.preprocessor_, device=self.device)
+        rows: Any = make_rows(X, self.preprocessor_, device=self.device)
         if self._schemes is None:
             self._schemes = [self._steps(network) for network in self.networks_]
         for network, steps, generator in zip(self.networks_, self._schemes, self._generators, strict=False):
@@ -250,11 +248,7 @@ class AutoencoderDetector(BaseDetector):
         for number, network in enumerate(self.networks_):
             prefix = f"member{number}."
             network.load_state(
-                {
-                    name[len(prefix) :]: torch.from_numpy(a)
-                    for name, a in arrays.items()
-                    if name.startswith(prefix)
-                }
+                {name[len(prefix) :]: torch.from_numpy(a) for name, a in arrays.items() if name.startswith(prefix)}
             )
         self._schemes = None
         self.scoring_networks_ = None
@@ -311,12 +305,8 @@ class AutoencoderDetector(BaseDetector):
             with torch.no_grad():
                 latent_dim = encoder.eval()(probe).flatten(start_dim=1).shape[1]
         except RuntimeError as error:
-            raise InputError(
-                f"the encoder cannot take a batch of shape {tuple(probe.shape)}: {error}"
-            ) from error
-        rsr = RSRLayer(
-            latent_dim, self.intrinsic_dim, initialisation=architecture.initialisation, generator=generator
-        )
+            raise InputError(f"the encoder cannot take a batch of shape {tuple(probe.shape)}: {error}") from error
+        rsr = RSRLayer(latent_dim, self.intrinsic_dim, initialisation=architecture.initialisation, generator=generator)
         module = Autoencoder(encoder, rsr, decoder, normalise_code=self.normalise_code)
         return AutogradNetwork(architecture, module.to(self.device))
 
@@ -415,10 +405,7 @@ def _range(rows: AnyRows) -> tuple[float, float]:
             low, high = min(low, float(batch.min())), max(high, float(batch.max()))
         else:
             values = batch.members[0].data
-            low, high = (
-                min(low, 0.0, *values.min(initial=0.0, keepdims=True)),
-                max(high, 0.0, *values.max(initial=0.0, keepdims=True)),
-            )
+            low, high = min(low, float(values.min(initial=0.0))), max(high, float(values.max(initial=0.0)))
     return float(low), float(high)
 
 
@@ -427,11 +414,5 @@ def _to_numpy(tensor: Tensor) -> npt.NDArray[np.float64]:
     return array
 
 
-def _check_count(name: str, value: Any) -> None:
-    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
-        raise ParameterError(f"{name} must be a whole number of at least 1, got {value!r}")
-
-
-def _check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
-    if value not in choices:
-        raise ParameterError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
+# Names by which detectors of this family know them.
+_check_count, _check_choice = check_count, check_choice

@@ -1,7 +1,7 @@
 """Everything public that detectors have in common, once.
 
-Signs. ``anomaly_score`` is the number people read: higher is stranger. ``score_samples`` and ``decision_function`` are
-scikit-learn's: lower is stranger, and ``predict`` gives -1 for an anomaly and 1 for a normal item. The sign flips in
+Signs. ``anomaly_score`` is the number people read: higher is stranger. ``score_samples`` and ``decision_function``
+are scikit-learn's: lower is stranger, and ``predict`` gives -1 for an anomaly and 1 for a normal item. The sign flips in
 ``score_samples`` and nowhere else.
 
 A detector writes ``_fit`` and ``_score`` (and, to be saved, ``_state`` and ``_restore``). Parameters are declared once: a
@@ -132,9 +132,7 @@ class BaseDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         """
         header, arrays = modelfile.read_model(path)
         if header.get("detector") != cls.__name__:
-            raise ModelFileError(
-                f"{path}: holds a {header.get('detector')!r}, not a {cls.__name__!r}; use rsrae.load"
-            )
+            raise ModelFileError(f"{path}: holds a {header.get('detector')!r}, not a {cls.__name__!r}; use rsrae.load")
         return cls._from_file(path, header, arrays, parameters)
 
     @classmethod
@@ -187,9 +185,7 @@ class BaseDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         if not sp.issparse(X) and getattr(X, "ndim", 2) in (3, 4):
             return self._check_images(X, reset=reset)
         if not reset and len(self.input_shape_) == 3:
-            raise InputError(
-                f"fitted on images of shape {self.input_shape_}, got rows of shape {np.shape(X)}"
-            )
+            raise InputError(f"fitted on images of shape {self.input_shape_}, got rows of shape {np.shape(X)}")
         if self.accepts == {"images"}:
             raise InputError(
                 f"{type(self).__name__} takes images (n, h, w) or (n, h, w, c) only, got shape {np.shape(X)}"
@@ -243,9 +239,7 @@ class BaseDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
             if hasattr(self, "feature_names_in_"):
                 del self.feature_names_in_
         elif tuple(images.shape[1:]) != tuple(self.input_shape_):
-            raise InputError(
-                f"fitted on images of shape {self.input_shape_}, got {images.shape[1:]}; resize them"
-            )
+            raise InputError(f"fitted on images of shape {self.input_shape_}, got {images.shape[1:]}; resize them")
         return images
 
     def __sklearn_tags__(self) -> Any:
@@ -254,6 +248,18 @@ class BaseDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.three_d_array = "images" in self.accepts
         tags.input_tags.two_d_array = self.accepts != {"images"}
         return tags
+
+
+def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
+    """Raise unless a parameter has one of these values."""
+    if value not in choices:
+        raise ParameterError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
+
+
+def check_count(name: str, value: Any) -> None:
+    """Raise unless a parameter is a whole number of at least 1."""
+    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
+        raise ParameterError(f"{name} must be a whole number of at least 1, got {value!r}")
 
 
 def _plain(name: str, value: Any) -> Any:

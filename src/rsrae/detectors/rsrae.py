@@ -171,9 +171,7 @@ class RSRAEPlus(AutoencoderDetector):
         super()._check_parameters()
         _check_powers(self)
         if not (self.lambda1 > 0 and self.lambda2 > 0):
-            raise ParameterError(
-                f"lambda1 and lambda2 must be positive, got {self.lambda1} and {self.lambda2}"
-            )
+            raise ParameterError(f"lambda1 and lambda2 must be positive, got {self.lambda1} and {self.lambda2}")
 
 
 class AutoEncoder(AutoencoderDetector):

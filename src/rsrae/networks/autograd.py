@@ -54,16 +54,12 @@ class AutogradNetwork(Network):
         with torch.enable_grad():
             self._last = last = self.module(x)
             if last.x_hat.shape != x.shape:
-                raise InputError(
-                    f"the decoder gives {tuple(last.x_hat.shape)} for {tuple(x.shape)}; they must agree"
-                )
+                raise InputError(f"the decoder gives {tuple(last.x_hat.shape)} for {tuple(x.shape)}; they must agree")
             norms = row_norms((last.x_hat - x).flatten(start_dim=1))
             loss = weighted_mean_power(norms, p, None if weights is None else weights[0])[0]
             if joint is not None:
                 residual = row_norms(last.latent - self.module.rsr.lift(last.latent))
-                projection = weighted_mean_power(residual, joint.q, None if weights is None else weights[0])[
-                    0
-                ]
+                projection = weighted_mean_power(residual, joint.q, None if weights is None else weights[0])[0]
                 loss = loss + joint.lambda1 * projection
                 loss = loss + joint.lambda2 * orthogonality_penalty(self.module.rsr.A)
             self.gradients.zero_()
@@ -90,9 +86,7 @@ class AutogradNetwork(Network):
 
     def state(self) -> dict[str, Tensor]:
         """The module's own state, every tensor with a leading axis for the member."""
-        return {
-            name: tensor.detach().clone().unsqueeze(0) for name, tensor in self.module.state_dict().items()
-        }
+        return {name: tensor.detach().clone().unsqueeze(0) for name, tensor in self.module.state_dict().items()}
 
     def load_state(self, state: dict[str, Tensor]) -> None:
         """Take over what ``state`` gave."""
@@ -100,9 +94,7 @@ class AutogradNetwork(Network):
             for name, tensor in self.module.state_dict().items():
                 tensor.copy_(state[name][0])
 
-    def to(
-        self, *, dtype: torch.dtype | None = None, device: torch.device | str | None = None
-    ) -> AutogradNetwork:
+    def to(self, *, dtype: torch.dtype | None = None, device: torch.device | str | None = None) -> AutogradNetwork:
         """A copy with another number type or on another device."""
         for parameter in self._parameters:
             parameter.grad = None

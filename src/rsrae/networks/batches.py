@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 
 class SparseBatch:
@@ -35,7 +35,9 @@ class SparseBatch:
     def product(self, W: Tensor) -> Tensor:
         """``X @ W`` of each member, ``(members, columns, width) -> (members, rows, width)``."""
         products = [
-            nn_embedding_bag(part.columns, weights, part.starts, part.values)
+            # A weighted sum of rows of W per bag is what a sparse row times W is, without a temporary of size
+            # non-zeros x width.
+            nn.functional.embedding_bag(part.columns, weights, part.starts, mode="sum", per_sample_weights=part.values)
             for part, weights in zip(self._parts, W, strict=True)
         ]
         return torch.stack(products)
@@ -65,11 +67,7 @@ class _Part:
         self.counts: np.ndarray[Any, np.dtype[np.int64]] = np.diff(rows.indptr)
 
 
-def nn_embedding_bag(columns: Tensor, W: Tensor, starts: Tensor, values: Tensor) -> Tensor:
-    # A weighted sum of rows of W per bag is what a sparse row times W is; no temporary of size non-zeros x width.
-    return torch.nn.functional.embedding_bag(columns, W, starts, mode="sum", per_sample_weights=values)
-
-
 def scatter_outer(part: _Part, gradient: Tensor, target: Tensor) -> None:
+    """``X.T @ G`` for one member on any device."""
     row_of = torch.repeat_interleave(torch.from_numpy(part.counts)).to(gradient.device)
     target.zero_().index_add_(0, part.columns.long(), gradient[row_of] * part.values[:, None])

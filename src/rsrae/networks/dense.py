@@ -10,6 +10,7 @@ loss, its gradient and the cosine need ``X @ V`` and the small matrix ``V'V``, w
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -52,10 +53,7 @@ class _Layer:
 
     def forward(self, x: Batch, trace: _Trace | None) -> Tensor:
         """With a trace (training) batch statistics are used and everything backward needs is kept."""
-        if isinstance(x, SparseBatch):
-            y = x.product(self.W).add_(self.b)
-        else:
-            y = torch.baddbmm(self.b, x, self.W)
+        y = x.product(self.W).add_(self.b) if isinstance(x, SparseBatch) else torch.baddbmm(self.b, x, self.W)
         y = self.activation.forward(y)
         if self.gamma is None or self.beta is None:
             if trace is not None:
@@ -229,9 +227,7 @@ class DenseNetwork(Network):
         for name, tensor in self._statistics.items():
             tensor.copy_(state[name])
 
-    def to(
-        self, *, dtype: torch.dtype | None = None, device: torch.device | str | None = None
-    ) -> DenseNetwork:
+    def to(self, *, dtype: torch.dtype | None = None, device: torch.device | str | None = None) -> DenseNetwork:
         """A copy with another number type or on another device."""
         twin = object.__new__(DenseNetwork)
         twin.architecture, twin.n_members, twin.n_columns = self.architecture, self.n_members, self.n_columns
@@ -240,8 +236,7 @@ class DenseNetwork(Network):
         twin.parameters = self.parameters.to(device=twin.device, dtype=dtype, copy=True)
         twin.gradients = torch.zeros_like(twin.parameters)
         twin._statistics = {
-            name: tensor.to(device=twin.device, dtype=dtype, copy=True)
-            for name, tensor in self._statistics.items()
+            name: tensor.to(device=twin.device, dtype=dtype, copy=True) for name, tensor in self._statistics.items()
         }
         twin._pass = None
         twin._wire()
@@ -270,9 +265,7 @@ class DenseNetwork(Network):
     def _output(self, h: Tensor) -> Tensor:
         return ACTIVATIONS[self.architecture.output_activation].forward(torch.bmm(h, self.V.mT))
 
-    def _dense_output_gradient(
-        self, x: Tensor, h: Tensor, p: float, weights: Tensor | None
-    ) -> tuple[Tensor, Tensor]:
+    def _dense_output_gradient(self, x: Tensor, h: Tensor, p: float, weights: Tensor | None) -> tuple[Tensor, Tensor]:
         x_hat = self._output(h)
         loss, gradient = power_loss_gradient(x_hat - x, p, weights)
         gradient = ACTIVATIONS[self.architecture.output_activation].backward(gradient, x_hat)
@@ -335,7 +328,7 @@ class DenseNetwork(Network):
         # Stored as the paper writes it, (d, D): products with few columns are fast from that side.
         self.A, self._A_gradient = views["A"].mT, gradients["A"].mT
         self.V, self._V_gradient = views["output"], gradients["output"]
-        start = self.A.storage_offset()
+        start = int(self.A.storage_offset())
         self.A_bounds = (start, start + self.A.numel())
 
     def _layer(self, name: str, views: dict[str, Tensor], gradients: dict[str, Tensor]) -> _Layer:
@@ -394,7 +387,7 @@ def _parameter_shapes(architecture: Architecture, n_members: int) -> dict[str, t
     shapes: dict[str, tuple[int, ...]] = {}
 
     def add_layers(part: str, widths: list[int]) -> None:
-        for number, (n_in, n_out) in enumerate(zip(widths[:-1], widths[1:], strict=True)):
+        for number, (n_in, n_out) in enumerate(itertools.pairwise(widths)):
             shapes[f"{part}.{number}.W"] = (n_in, n_out)
             shapes[f"{part}.{number}.b"] = (1, n_out)
             if architecture.normalisation is not None:

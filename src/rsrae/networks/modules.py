@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -39,9 +40,7 @@ class Autoencoder(nn.Module):
     torch.Size([3, 5])
     """
 
-    def __init__(
-        self, encoder: nn.Module, rsr: RSRLayer, decoder: nn.Module, *, normalise_code: bool = True
-    ) -> None:
+    def __init__(self, encoder: nn.Module, rsr: RSRLayer, decoder: nn.Module, *, normalise_code: bool = True) -> None:
         super().__init__()
         self.encoder = encoder
         self.rsr = rsr
@@ -78,7 +77,7 @@ def dense_modules(architecture: Architecture) -> tuple[nn.Sequential, nn.Sequent
 
     def layers(widths: list[int]) -> list[nn.Module]:
         stack: list[nn.Module] = []
-        for n_in, n_out in zip(widths[:-1], widths[1:], strict=True):
+        for n_in, n_out in itertools.pairwise(widths):
             stack += [nn.Linear(n_in, n_out), *_after(architecture, n_out, nn.BatchNorm1d)]
         return stack
 
@@ -162,9 +161,7 @@ def _after(architecture: Architecture, n_out: int, batch_norm: Callable[..., nn.
     return [ACTIVATIONS[architecture.activation].module(), *_normaliser(architecture, n_out, batch_norm)]
 
 
-def _normaliser(
-    architecture: Architecture, n_channels: int, batch_norm: Callable[..., nn.Module]
-) -> list[nn.Module]:
+def _normaliser(architecture: Architecture, n_channels: int, batch_norm: Callable[..., nn.Module]) -> list[nn.Module]:
     if architecture.normalisation == "batch":
         return [batch_norm(n_channels, eps=NORM_EPS)]
     return [Affine(n_channels)] if architecture.normalisation == "affine" else []

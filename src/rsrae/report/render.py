@@ -100,8 +100,7 @@ def _page_data(facts: ReportFacts) -> dict[str, Any]:
         "probabilities": [_significant(item.probability, 4) for item in items],
         "cells": [[item.cells.get(column, "") for column in columns] for item in items] if columns else None,
         "reasons": [
-            [[number[r.feature], r.value, r.expected, _significant(r.share, 3)] for r in item.reasons]
-            for item in items
+            [[number[r.feature], r.value, r.expected, _significant(r.share, 3)] for r in item.reasons] for item in items
         ],
         "texts": _unless_all_none([_excerpt(item.text) for item in items]),
         "thumbnails": _unless_all_none([_data_uri(item.thumbnail) for item in items]),

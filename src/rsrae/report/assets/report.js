@@ -13,7 +13,7 @@
   const bins = 60;
   const shownReasons = 5;
   const markedShare = 0.05; // cells and words with a smaller part in the score stay plain
-  const cellLength = 160;
+  const cellLength = 100;
 
   const state = { line: data.threshold, verdict: "all", query: "", picked: null, page: 0 };
 
@@ -151,11 +151,12 @@
     );
   }
 
+  const isNumeric = data.columns.map((_, column) =>
+    items.slice(0, 200).every(({ index }) => data.cells[index][column] === "" || looksNumeric(data.cells[index][column])),
+  );
+  const hasReasons = data.reasons.some((reasons) => reasons.length > 0);
+
   function tableOf(shown) {
-    const isNumeric = data.columns.map((_, column) =>
-      items.slice(0, 200).every(({ index }) => data.cells[index][column] === "" || looksNumeric(data.cells[index][column])),
-    );
-    const hasReasons = data.reasons.some((reasons) => reasons.length > 0);
     const heading = (text, className = "") => {
       const cell = element("th", className, text);
       cell.scope = "col";
@@ -165,7 +166,7 @@
       "tr",
       "",
       heading("Rank", "number"),
-      heading("Item"),
+      heading("Item", "item"),
       heading("Score", "number"),
       heading("How sure"),
       hasReasons ? heading("Why") : null,
@@ -177,6 +178,7 @@
         const value = data.cells[item.index][index];
         const isLong = value.length > cellLength;
         const cell = element("td", isNumeric[index] ? "cell number" : "cell", isLong ? value.slice(0, cellLength) + "…" : value);
+        cell.classList.toggle("is-long", value.length > 30 && !isNumeric[index]);
         const reason = shares.get(column);
         if (reason) {
           mark(cell, reason.share);
@@ -327,7 +329,7 @@
     const style = axisStyle();
     histogram.setOption({
       animation: false,
-      grid: { left: 44, right: 16, top: 24, bottom: 24 },
+      grid: { left: 44, right: 16, top: 24, bottom: 24, outerBoundsMode: "none" }, // the slider relies on the margins
       tooltip: {
         ...tooltipStyle(),
         trigger: "axis",
@@ -351,7 +353,14 @@
           axisLabel: { ...style.axisLabel, showMinLabel: false, showMaxLabel: false, formatter: (x) => formatScore(axis.score(x)) },
         },
       ],
-      yAxis: { ...style, type: "value", minInterval: 1, splitNumber: 4, axisLine: { show: false } },
+      yAxis: {
+        ...style,
+        type: "value",
+        minInterval: 1,
+        splitNumber: 4,
+        axisLine: { show: false },
+        axisLabel: { ...style.axisLabel, formatter: (count) => count.toLocaleString("en", { notation: "compact" }) },
+      },
       series: [
         bars("normal", normal, colour("normal")),
         bars("flagged", flagged, colour("anomaly")),
@@ -390,7 +399,7 @@
 
   function drawMap() {
     const placed = items.filter((item) => data.positions[item.index] !== null).reverse(); // the strangest on top
-    const places = placed.map((item) => axis.place(item.score));
+    const places = placed.map((item) => axis.place(item.score)).sort((a, b) => a - b);
     const point = (item) => [...data.positions[item.index], axis.place(item.score), item.index];
     const points = (name, chosen, size, border) => ({
       name,
@@ -399,7 +408,8 @@
       symbolSize: size,
       itemStyle: { opacity: 0.85, borderColor: border, borderWidth: border ? 1 : 0 },
     });
-    const plain = { ...axisStyle(), type: "value", scale: true, axisLabel: { show: false }, axisLine: { show: false }, splitLine: { show: false } };
+    const hidden = { show: false };
+    const plain = { type: "value", scale: true, boundaryGap: ["4%", "4%"], axisLabel: hidden, axisLine: hidden, axisTick: hidden, splitLine: hidden };
     const size = placed.length > 1500 ? 5 : 7;
     map.setOption({
       animation: false,
@@ -410,8 +420,8 @@
       visualMap: {
         type: "continuous",
         dimension: 2,
-        min: Math.min(...places),
-        max: Math.max(...places),
+        min: places[0],
+        max: places[places.length - 1],
         orient: "horizontal",
         left: "center",
         bottom: 0,
@@ -425,6 +435,7 @@
         toolbox: [],
         xAxisIndex: 0,
         brushMode: "single",
+        transformable: false,
         throttleType: "debounce",
         throttleDelay: 60,
         brushStyle: { color: `rgb(${colour("anomaly-rgb")} / 8%)`, borderColor: colour("anomaly"), borderWidth: 1 },
@@ -454,7 +465,9 @@
     for (const button of document.querySelectorAll("[data-brush]")) {
       button.setAttribute("aria-pressed", button.dataset.brush === type);
     }
-    map.dispatchAction({ type: "takeGlobalCursor", key: "brush", brushOption: { brushType: type ?? false, brushMode: "single" } });
+    // Not transformable: an area that can be moved would keep the pointer from the items under it.
+    const brushOption = { brushType: type ?? false, brushMode: "single", transformable: false };
+    map.dispatchAction({ type: "takeGlobalCursor", key: "brush", brushOption });
   }
 
   const curves = Object.entries(data.history).map(([name, values]) => {
