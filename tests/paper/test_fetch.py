@@ -28,8 +28,7 @@ def get(original: Original, mirror: Mirror, folder: Path) -> Path:
 
 def reuters_archive(word: str = "profit") -> bytes:
     documents = "".join(
-        f'<REUTERS NEWID="{i}"><TOPICS><D>{"abcde"[i % 5]}</D></TOPICS>'
-        f"<TEXT><TITLE>{word} {i}</TITLE></TEXT></REUTERS>"
+        f'<REUTERS NEWID="{i}"><TOPICS><D>{"abcde"[i % 5]}</D></TOPICS><TEXT><TITLE>{word} {i}</TITLE></TEXT></REUTERS>'
         for i in range(1, 50)
     )
     stream = io.BytesIO()

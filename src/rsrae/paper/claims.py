@@ -90,9 +90,7 @@ class Results:
         scores = self.scores(experiment, method, data, **only)
         return fmean(scores.values()) if scores else None
 
-    def pair(
-        self, experiment: str, one: Method, other: Method, data: str, **only: Any
-    ) -> tuple[float, float] | None:
+    def pair(self, experiment: str, one: Method, other: Method, data: str, **only: Any) -> tuple[float, float] | None:
         """Mean scores of two methods over the cells both have; None if there is no such cell."""
         a, b = (self.scores(experiment, method, data, **only) for method in (one, other))
         shared = a.keys() & b.keys()
@@ -150,9 +148,7 @@ def _near_the_attributed_numbers(results: Results) -> Iterator[Part]:
 def _best_at_large_ratios(results: Results) -> Iterator[Part]:
     for data in PAPER_DATA:
         pairs = {
-            other: pair
-            for other in COMPARED
-            if (pair := results.pair("main", RSRAE, other, data, c=0.9)) is not None
+            other: pair for other in COMPARED if (pair := results.pair("main", RSRAE, other, data, c=0.9)) is not None
         }
         if pairs:
             other, (ours, theirs) = min(pairs.items(), key=lambda item: item[1][0] - item[1][1])
@@ -161,16 +157,12 @@ def _best_at_large_ratios(results: Results) -> Iterator[Part]:
 
 def _forest_close(results: Results) -> Iterator[Part]:
     for data in ("fashion-mnist", "tiny-imagenet-deep"):
-        yield from _pair_part(
-            results, "main", RSRAE, Method("iforest"), data, lambda a, b: abs(a - b) <= NEAR, c=0.5
-        )
+        yield from _pair_part(results, "main", RSRAE, Method("iforest"), data, lambda a, b: abs(a - b) <= NEAR, c=0.5)
 
 
 def _forest_poor_on_documents(results: Results) -> Iterator[Part]:
     for data in DOCUMENTS:
-        yield from _pair_part(
-            results, "main", RSRAE, Method("iforest"), data, lambda a, b: a - b > STABLE, c=0.5
-        )
+        yield from _pair_part(results, "main", RSRAE, Method("iforest"), data, lambda a, b: a - b > STABLE, c=0.5)
 
 
 def _svm_closest_on_documents(results: Results) -> Iterator[Part]:
@@ -182,9 +174,7 @@ def _svm_closest_on_documents(results: Results) -> Iterator[Part]:
         }
         if len(found) > 1:
             best = max(found, key=lambda other: found[other])
-            yield Part(
-                best.name == "ocsvm", f"{_title(data)}: {best.title}, {found[best]:+.3f} against RSRAE"
-            )
+            yield Part(best.name == "ocsvm", f"{_title(data)}: {best.title}, {found[best]:+.3f} against RSRAE")
 
 
 def _over_plain_autoencoders(results: Results) -> Iterator[Part]:
@@ -205,8 +195,7 @@ def _plus_in_between(results: Results) -> Iterator[Part]:
             plain = max(pair[1] for pair in below)
             yield Part(
                 above[0] >= above[1] >= plain,
-                f"{_title(data)}: RSRAE {number(above[0])}, RSRAE+ {number(above[1])}, "
-                f"best plain {number(plain)}",
+                f"{_title(data)}: RSRAE {number(above[0])}, RSRAE+ {number(above[1])}, best plain {number(plain)}",
             )
 
 
@@ -220,9 +209,7 @@ def _stable_in_dimension(results: Results) -> Iterator[Part]:
 
 
 def _stable_in_learning_rate(results: Results) -> Iterator[Part]:
-    yield from _stable(
-        results, "learning-rate", "learning_rate", [rate for rate in LEARNING_RATES if rate <= 0.01]
-    )
+    yield from _stable(results, "learning-rate", "learning_rate", [rate for rate in LEARNING_RATES if rate <= 0.01])
 
 
 def _stable(results: Results, experiment: str, parameter: str, values: Sequence[float]) -> Iterator[Part]:
@@ -231,17 +218,14 @@ def _stable(results: Results, experiment: str, parameter: str, values: Sequence[
             means = {
                 value: mean
                 for value in values
-                if (
-                    mean := results.mean(experiment, Method("rsrae", recipe), data, params={parameter: value})
-                )
+                if (mean := results.mean(experiment, Method("rsrae", recipe), data, params={parameter: value}))
                 is not None
             }
             if len(means) > 1:
                 low, high = min(means, key=lambda v: means[v]), max(means, key=lambda v: means[v])
                 yield Part(
                     means[high] - means[low] <= STABLE,
-                    f"{_title(data)} ({recipe}) {number(means[low])} at {low:g} to "
-                    f"{number(means[high])} at {high:g}",
+                    f"{_title(data)} ({recipe}) {number(means[low])} at {low:g} to {number(means[high])} at {high:g}",
                 )
 
 
@@ -250,8 +234,7 @@ def _poor_at_full_width(results: Results) -> Iterator[Part]:
     for recipe in ("authors", "paper"):
         method = Method("rsrae", recipe)
         narrow, full = (
-            results.scores("dimension", method, "caltech-101", params={"intrinsic_dim": d})
-            for d in (10, wide)
+            results.scores("dimension", method, "caltech-101", params={"intrinsic_dim": d}) for d in (10, wide)
         )
         shared = narrow.keys() & full.keys()
         if shared:
@@ -281,9 +264,7 @@ def _as_good_as_tuned(results: Results) -> Iterator[Part]:
         ours = results.mean("lambdas", RSRAE, data)
         if grid and ours is not None:
             best = max(grid.values())
-            yield Part(
-                best - ours <= NEAR, f"{_title(data)}: RSRAE {number(ours)}, best RSRAE+ {number(best)}"
-            )
+            yield Part(best - ours <= NEAR, f"{_title(data)}: RSRAE {number(ours)}, best RSRAE+ {number(best)}")
 
 
 def _lambda_grid(results: Results, data: str) -> dict[tuple[float, float], float]:
@@ -301,9 +282,7 @@ def _spread(values: Iterable[float]) -> float:
 
 def _spherical_over_plain_subspace(results: Results) -> Iterator[Part]:
     for data in PAPER_DATA:
-        yield from _pair_part(
-            results, "linear-and-rcae", Method("sfms"), Method("fms"), data, lambda a, b: a > b
-        )
+        yield from _pair_part(results, "linear-and-rcae", Method("sfms"), Method("fms"), data, lambda a, b: a > b)
 
 
 def _over_linear(results: Results) -> Iterator[Part]:
@@ -372,8 +351,7 @@ def _over_centroid(results: Results) -> Iterator[Part]:
                 correlations = [
                     row["centroid_correlation"]
                     for row in results.rows["main"]
-                    if (row["method"], row["recipe"], row["data"], row["c"])
-                    == ("rsrae", method.recipe, data, 0.5)
+                    if (row["method"], row["recipe"], row["data"], row["c"]) == ("rsrae", method.recipe, data, 0.5)
                     and row["centroid_correlation"] is not None
                 ]
                 correlation = fmean(correlations) if correlations else None
@@ -410,9 +388,7 @@ def _default_over_forest_on_tables(results: Results) -> Iterator[Part]:
     pairs = _pairs(results, "tables", Method("rsrae", "default"), Method("iforest"), names)
     if pairs:
         ours, theirs = (fmean(pair[side] for pair in pairs.values()) for side in (0, 1))
-        yield Part(
-            ours - theirs >= STABLE, f"{number(ours)} against {number(theirs)}, mean over {len(pairs)} tables"
-        )
+        yield Part(ours - theirs >= STABLE, f"{number(ours)} against {number(theirs)}, mean over {len(pairs)} tables")
 
 
 def _pairs(

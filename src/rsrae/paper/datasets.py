@@ -195,9 +195,7 @@ def read_prepared(about: DatasetInfo, path: Path) -> Dataset:
         class_names = _class_names(about, arrays)
         _check_layout(about, X, y, path)
     if not about.has_own_outliers and len(class_names) != about.n_classes:
-        raise SourceError(
-            f"{path}: has {len(class_names)} classes, {about.n_classes} expected; fetch it again"
-        )
+        raise SourceError(f"{path}: has {len(class_names)} classes, {about.n_classes} expected; fetch it again")
     if len(y) == 0 or y.min() < 0 or y.max() >= len(class_names):
         raise SourceError(f"{path}: labels must be 0 to {len(class_names) - 1}; fetch it again")
     return Dataset(about.name, about.kind, y, class_names, X, texts)
@@ -224,7 +222,7 @@ def make_swiss_roll(
 
 def _read_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
     try:
-        with np.load(path, allow_pickle=False) as stored:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
             return {"X": stored["X"], "y": stored["y"], **_optional(stored, "class_names")}
     except KeyError as error:
         raise SourceError(f"{path}: array {error} is missing; fetch it again") from error
@@ -260,18 +258,14 @@ def _read_documents(path: Path) -> tuple[tuple[str, ...], list[str]]:
                 texts.append(str(document["text"]))
                 labels.append(str(document["label"]))
     except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
-        raise SourceError(
-            f"{path}: line {len(labels) + 1} cannot be read ({error!r}); fetch it again"
-        ) from error
+        raise SourceError(f"{path}: line {len(labels) + 1} cannot be read ({error!r}); fetch it again") from error
     return tuple(texts), labels
 
 
 _FASHION = "https://github.com/zalandoresearch/fashion-mnist/raw/master/data/fashion/"
 _RESEARCH_ONLY = "ImageNet's terms: non-commercial research and education only"
 
-_ADBENCH_FOLDER = (
-    f"https://raw.githubusercontent.com/Minqi824/ADBench/{ADBENCH_COMMIT}/adbench/datasets/Classical/"
-)
+_ADBENCH_FOLDER = f"https://raw.githubusercontent.com/Minqi824/ADBench/{ADBENCH_COMMIT}/adbench/datasets/Classical/"
 
 # number_name, bytes and sha256 of the files of that commit
 _ADBENCH = """
@@ -310,12 +304,8 @@ def _paper_data_sets() -> list[DatasetInfo]:
             "fashion_mnist_test.npz",
             "MIT, Zalando SE",
             (
-                Original(
-                    _FASHION + "t10k-images-idx3-ubyte.gz", 4_422_102, "md5:bef4ecab320f06d8554ea6380940ec79"
-                ),
-                Original(
-                    _FASHION + "t10k-labels-idx1-ubyte.gz", 5_148, "md5:bb300cfdad3c16e7a12a480ee83cd310"
-                ),
+                Original(_FASHION + "t10k-images-idx3-ubyte.gz", 4_422_102, "md5:bef4ecab320f06d8554ea6380940ec79"),
+                Original(_FASHION + "t10k-labels-idx1-ubyte.gz", 5_148, "md5:bb300cfdad3c16e7a12a480ee83cd310"),
             ),
             "The test set: 10,000 grey images, 28 x 28, in the publisher's order.",
         ),
@@ -393,9 +383,7 @@ def _paper_data_sets() -> list[DatasetInfo]:
             ),
             "The 'bydate' version, 600 documents a class, with headers, footers and quotes.",
         ),
-        DatasetInfo(
-            "swiss-roll", "Swiss roll", "features", 1, "", "Generated", note="Appendix B of the paper."
-        ),
+        DatasetInfo("swiss-roll", "Swiss roll", "features", 1, "", "Generated", note="Appendix B of the paper."),
     ]
 
 

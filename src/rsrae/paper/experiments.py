@@ -80,9 +80,7 @@ def experiment(name: str) -> Experiment:
     try:
         return _EXPERIMENTS[name]
     except KeyError:
-        raise ParameterError(
-            f"there is no experiment {name!r}; choose from {', '.join(_EXPERIMENTS)}"
-        ) from None
+        raise ParameterError(f"there is no experiment {name!r}; choose from {', '.join(_EXPERIMENTS)}") from None
 
 
 def plan(name: str, profile: Profile) -> list[Cell]:
@@ -134,9 +132,7 @@ def _grid(
 
 def _smoke(name: str, data: Sequence[str], variants: Sequence[Variant], n_normal: int = 1) -> Iterator[Cell]:
     hurried = [
-        Variant(one.method, one.recipe, _merged(one.params, epochs=SMOKE_EPOCHS))
-        if one.method in NEURAL
-        else one
+        Variant(one.method, one.recipe, _merged(one.params, epochs=SMOKE_EPOCHS)) if one.method in NEURAL else one
         for one in variants
     ]
     return _grid(name, data, hurried, n_classes=1, n_seeds=1, n_normal=n_normal)

@@ -79,8 +79,7 @@ def fetch(
     _check_can_be_fetched(about)
     if not accept_licence:
         raise ParameterError(
-            f"{name}: read and accept its licence first ({about.licence}), "
-            f"with --accept-licence or accept_licence=True"
+            f"{name}: read and accept its licence first ({about.licence}), with --accept-licence or accept_licence=True"
         )
     cache = cache or datasets.cache_dir()
     target = cache / about.file
@@ -145,15 +144,12 @@ def _download_part(
         except RsraeError:
             raise
         except urllib.error.HTTPError as error:
-            raise SourceError(
-                f"{address}: the server answered {error.code} {error.reason}; try later"
-            ) from error
+            raise SourceError(f"{address}: the server answered {error.code} {error.reason}; try later") from error
         except (OSError, http.client.HTTPException, _CutError) as error:
             if attempt == ATTEMPTS:
                 have = part.stat().st_size if part.exists() else 0
                 raise SourceError(
-                    f"{address}: cut off after {have:,} bytes ({error}); "
-                    f"run the same command again to continue"
+                    f"{address}: cut off after {have:,} bytes ({error}); run the same command again to continue"
                 ) from error
 
 
@@ -238,8 +234,7 @@ def _write_all(descriptor: int, block: bytes, part: Path) -> None:
 def _disk_error(path: Path, error: OSError) -> OutputError:
     if error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
         return OutputError(
-            f"{path}: the disk is full; free some space and run the same command again, "
-            f"what came so far is kept"
+            f"{path}: the disk is full; free some space and run the same command again, what came so far is kept"
         )
     return OutputError(f"{path}: cannot be written ({error.strerror}); set RSRAE_CACHE to another folder")
 
@@ -258,9 +253,7 @@ def _check(part: Path, original: Original, expected: str | None, ledger: Path) -
     size = part.stat().st_size
     if original.size is not None and size != original.size:
         part.unlink()
-        raise SourceError(
-            f"{original.filename}: {size:,} bytes, {original.size:,} expected; removed, fetch it again"
-        )
+        raise SourceError(f"{original.filename}: {size:,} bytes, {original.size:,} expected; removed, fetch it again")
     if expected is None:
         return
     seen = _checksum(part, expected)

@@ -116,11 +116,7 @@ def _draw_lines(
         for axis, (key, measure) in zip(pair, _MEASURES, strict=True):
             for position, title in enumerate(titles):
                 points = sorted(
-                    (
-                        summary
-                        for summary in summaries
-                        if summary.group.data == one and lines(summary) == title
-                    ),
+                    (summary for summary in summaries if summary.group.data == one and lines(summary) == title),
                     key=x,
                 )
                 if points:

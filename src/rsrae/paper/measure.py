@@ -112,9 +112,7 @@ def as_accepted(X: Matrix, accepts: frozenset[str], method: str) -> Matrix:
     if kind in accepts:
         return X
     if "table" not in accepts:
-        raise ParameterError(
-            f"{method} takes {' and '.join(sorted(accepts))}, not {kind}; choose another method"
-        )
+        raise ParameterError(f"{method} takes {' and '.join(sorted(accepts))}, not {kind}; choose another method")
     dense: npt.NDArray[Any] = X.toarray() if isinstance(X, sp.csr_array) else X
     return dense.reshape(len(dense), -1)
 

@@ -55,9 +55,7 @@ def prepare(name: str, originals: Sequence[Path], target: Path) -> None:
         if isinstance(error, SourceError):
             raise
         listed = ", ".join(path.name for path in originals)
-        raise SourceError(
-            f"{listed}: not laid out as expected ({error!r}); delete it and fetch again"
-        ) from error
+        raise SourceError(f"{listed}: not laid out as expected ({error!r}); delete it and fetch again") from error
 
 
 def prepare_fashion(originals: Sequence[Path], target: Path) -> None:
@@ -98,8 +96,7 @@ def prepare_tiny(originals: Sequence[Path], target: Path, n_classes: int = 10) -
         train = [name for name in archive.namelist() if "/train/" in name and name.endswith(".JPEG")]
         all_wnids = sorted({name.split("/")[-3] for name in train})
         titles = dict(
-            line.split("\t", maxsplit=1)
-            for line in archive.read("tiny-imagenet-200/words.txt").decode().splitlines()
+            line.split("\t", maxsplit=1) for line in archive.read("tiny-imagenet-200/words.txt").decode().splitlines()
         )
         rng = np.random.RandomState(0)  # the generator the prepared file was drawn with
         wnids = [all_wnids[i] for i in np.sort(rng.choice(len(all_wnids), n_classes, replace=False))]
@@ -145,9 +142,7 @@ def prepare_newsgroups(originals: Sequence[Path], target: Path, n_per_class: int
         members = sorted(texts[label])
         for i in sorted(rng.sample(range(len(members)), n_per_class)):
             split, number = members[i]
-            documents.append(
-                {"text": texts[label][members[i]], "label": label, "id": int(number), "split": split}
-            )
+            documents.append({"text": texts[label][members[i]], "label": label, "id": int(number), "split": split})
     rng.shuffle(documents)
     _save_documents(target, documents)
 

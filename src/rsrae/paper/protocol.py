@@ -85,9 +85,7 @@ def vectorise(dataset: Dataset, recipe: Recipe) -> tuple[Matrix, npt.NDArray[np.
         X = X / np.float32(127.5) - np.float32(1.0)
     if dataset.kind == "table" and recipe != "default":
         deviation = X.std(axis=0, dtype=np.float64)
-        X = ((X - X.mean(axis=0, dtype=np.float64)) / np.where(deviation > 0, deviation, 1)).astype(
-            np.float32
-        )
+        X = ((X - X.mean(axis=0, dtype=np.float64)) / np.where(deviation > 0, deviation, 1)).astype(np.float32)
     elif recipe == "authors":
         X = normalize(X.reshape(len(X), -1)).reshape(X.shape)
     return X, dataset.y
@@ -123,9 +121,7 @@ def draw_trial(
         raise ParameterError(f"c must be positive, got {c}")
     classes = np.unique(y)
     if not inliers or not set(inliers) < set(classes.tolist()):
-        raise ParameterError(
-            f"inliers {list(inliers)} must be some, but not all, of the {len(classes)} classes"
-        )
+        raise ParameterError(f"inliers {list(inliers)} must be some, but not all, of the {len(classes)} classes")
     rng = np.random.default_rng([seed, *inliers])
     normal = _normal_rows(y, inliers, rng)
     others = np.flatnonzero(~np.isin(y, inliers))
@@ -133,17 +129,13 @@ def draw_trial(
         others = rng.permutation(others)
     n_outliers = round(c * len(normal))
     if n_outliers > len(others):
-        raise ParameterError(
-            f"c = {c} needs {n_outliers} outliers, the other classes have {len(others)} rows"
-        )
+        raise ParameterError(f"c = {c} needs {n_outliers} outliers, the other classes have {len(others)} rows")
     rows = np.concatenate([normal, others[:n_outliers]])
     order = rng.permutation(len(rows))
     return Trial(X[rows[order]], (np.arange(len(rows)) >= len(normal))[order])
 
 
-def draw_table_trial(
-    X: Matrix, y: npt.NDArray[np.int64], *, seed: int, max_rows: int = MAX_TABLE_ROWS
-) -> Trial:
+def draw_table_trial(X: Matrix, y: npt.NDArray[np.int64], *, seed: int, max_rows: int = MAX_TABLE_ROWS) -> Trial:
     """Take the rows of a table with outliers of its own, at most ``max_rows``, in mixed order."""
     rng = np.random.default_rng(seed)
     rows = rng.permutation(len(y))
@@ -166,9 +158,7 @@ def authors_activation(X: Matrix) -> str:
     return "tanh" if abs(X.max()) <= 1 else "leaky_relu"
 
 
-def auc_and_ap(
-    is_outlier: npt.NDArray[np.bool_], anomaly_score: npt.NDArray[np.float64]
-) -> tuple[float, float]:
+def auc_and_ap(is_outlier: npt.NDArray[np.bool_], anomaly_score: npt.NDArray[np.float64]) -> tuple[float, float]:
     """Area under the ROC curve and average precision, outliers positive.
 
     >>> auc_and_ap(np.array([False, False, True]), np.array([0.1, 0.2, 0.9]))
@@ -180,9 +170,7 @@ def auc_and_ap(
     )
 
 
-def _normal_rows(
-    y: npt.NDArray[np.int64], inliers: Sequence[int], rng: np.random.Generator
-) -> npt.NDArray[np.int64]:
+def _normal_rows(y: npt.NDArray[np.int64], inliers: Sequence[int], rng: np.random.Generator) -> npt.NDArray[np.int64]:
     if len(inliers) == 1:
         return np.flatnonzero(y == inliers[0])
     members = [rng.permutation(np.flatnonzero(y == one)) for one in inliers]
@@ -195,9 +183,7 @@ def _vectorise_documents(dataset: Dataset) -> tuple[sp.csr_array, npt.NDArray[np
     vectoriser = TfidfVectorizer(stop_words="english", dtype=np.float32)
     weights = vectoriser.fit_transform([dataset.texts[i] for i in rows])  # (n, words)
     # Every word to one column, without random signs: the values stay positive, as TF-IDF's are.
-    hasher = FeatureHasher(
-        TEXT_COLUMNS[dataset.name], input_type="string", alternate_sign=False, dtype=np.float32
-    )
+    hasher = FeatureHasher(TEXT_COLUMNS[dataset.name], input_type="string", alternate_sign=False, dtype=np.float32)
     columns = hasher.transform([word] for word in vectoriser.get_feature_names_out())  # (words, columns)
     X = sp.csr_array(weights @ columns)
     X.sort_indices()

@@ -36,8 +36,7 @@ def write_reproduction(results_dir: Path = Path("results"), docs_dir: Path = Pat
 def _claims_table(found: Sequence[Verdict]) -> str:
     lines = ["| claim | where | verdict | what was found (AUC unless said) |", "|---|---|---|---|"]
     lines += [
-        f"| {one.claim} | {one.source} | **{one.outcome}** | {one.evidence or 'no results yet'} |"
-        for one in found
+        f"| {one.claim} | {one.source} | **{one.outcome}** | {one.evidence or 'no results yet'} |" for one in found
     ]
     return "\n".join(lines)
 

@@ -56,9 +56,7 @@ class Appender:
             os.fsync(self._descriptor)
         except OSError as error:
             os.ftruncate(self._descriptor, size)
-            raise OutputError(
-                f"{self._path}: cannot be written ({error.strerror}); free some space"
-            ) from error
+            raise OutputError(f"{self._path}: cannot be written ({error.strerror}); free some space") from error
 
 
 @contextmanager

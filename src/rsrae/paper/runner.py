@@ -96,9 +96,7 @@ def run(
         if (data is None or cell.data in data) and (methods is None or cell.method in methods)
     ]
     if not cells:
-        raise ParameterError(
-            f"{experiment}: no cell of profile {profile!r} has the data and methods asked for"
-        )
+        raise ParameterError(f"{experiment}: no cell of profile {profile!r} has the data and methods asked for")
     missing = sorted({cell.data for cell in cells if not datasets.is_available(cell.data)})
     if missing:
         raise SourceError(
@@ -162,9 +160,7 @@ def _rows_as_they_come(missing: deque[Cell], jobs: int, measure: Measure) -> Ite
                 assert cell is not None
                 row = worker.take()
                 if row is None:
-                    row = _as_row(
-                        cell, {"status": "failed", "error": f"worker ended: {worker.ending()}"}, jobs
-                    )
+                    row = _as_row(cell, {"status": "failed", "error": f"worker ended: {worker.ending()}"}, jobs)
                     workers.remove(worker)
                     worker = _Worker(context, measure, jobs)
                     workers.append(worker)

@@ -128,9 +128,7 @@ def summarise(rows: Iterable[Row]) -> list[Summary]:
     groups: dict[Group, dict[tuple[int, ...], list[Row]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
         cell = Cell.from_row(row)
-        group = Group(
-            cell.data, cell.method, cell.recipe, cell.c, len(cell.classes), cell.outliers, cell.params
-        )
+        group = Group(cell.data, cell.method, cell.recipe, cell.c, len(cell.classes), cell.outliers, cell.params)
         groups[group][cell.classes].append(row)
     return [_summary(group, list(by_class.values())) for group, by_class in groups.items()]
 
@@ -156,10 +154,7 @@ def number(value: float | None, digits: int = 3) -> str:
 def _summary(group: Group, by_class: Sequence[Sequence[Row]]) -> Summary:
     n_seeds = min(len(rows) for rows in by_class)
     correlations = [
-        row["centroid_correlation"]
-        for rows in by_class
-        for row in rows
-        if row["centroid_correlation"] is not None
+        row["centroid_correlation"] for rows in by_class for row in rows if row["centroid_correlation"] is not None
     ]
     return Summary(
         group,
@@ -187,9 +182,7 @@ def _scores(summary: Summary | None) -> str:
         return _EMPTY
     if summary.auc_std is None or summary.ap_std is None:
         return f"{number(summary.auc)} / {number(summary.ap)}"
-    return (
-        f"{number(summary.auc)} ± {number(summary.auc_std)} / {number(summary.ap)} ± {number(summary.ap_std)}"
-    )
+    return f"{number(summary.auc)} ± {number(summary.auc_std)} / {number(summary.ap)} ± {number(summary.ap_std)}"
 
 
 def _grid_table(

@@ -20,7 +20,8 @@
   // ---- Numbers and text ------------------------------------------------------------------------
 
   const formatCount = (n) => n.toLocaleString("en");
-  const formatPercent = (share) => (share > 0 && share < 0.001 ? "< 0.1" : Number((100 * share).toPrecision(3))) + "\u00a0%";
+  const formatPercent = (share) =>
+    (share > 0 && share < 0.001 ? "< 0.1" : Number((100 * share).toPrecision(3))) + "\u00a0%";
   const formatShare = (share) => (share < 0.01 ? "< 1" : Math.round(100 * share)) + "\u00a0%";
   const formatScore = (x) => {
     const size = Math.abs(x);
@@ -152,7 +153,9 @@
   }
 
   const isNumeric = data.columns.map((_, column) =>
-    items.slice(0, 200).every(({ index }) => data.cells[index][column] === "" || looksNumeric(data.cells[index][column])),
+    items
+      .slice(0, 200)
+      .every(({ index }) => data.cells[index][column] === "" || looksNumeric(data.cells[index][column])),
   );
   const hasReasons = data.reasons.some((reasons) => reasons.length > 0);
 
@@ -177,7 +180,11 @@
       const cells = data.columns.map((column, index) => {
         const value = data.cells[item.index][index];
         const isLong = value.length > cellLength;
-        const cell = element("td", isNumeric[index] ? "cell number" : "cell", isLong ? value.slice(0, cellLength) + "…" : value);
+        const cell = element(
+          "td",
+          isNumeric[index] ? "cell number" : "cell",
+          isLong ? value.slice(0, cellLength) + "…" : value,
+        );
         cell.classList.toggle("is-long", value.length > 30 && !isNumeric[index]);
         const reason = shares.get(column);
         if (reason) {
@@ -217,15 +224,24 @@
   }
 
   function documentsOf(shown) {
-    return element("div", "", ...shown.map((item) => {
-      const text = element("p", "text is-folded", ...markedWords(item));
-      const fold = element("button", "fold no-print", "Show all");
-      fold.type = "button";
-      fold.addEventListener("click", () => {
-        fold.textContent = text.classList.toggle("is-folded") ? "Show all" : "Show less";
-      });
-      return element("article", "document", element("div", "", titleLine(item), whyList(item)), element("div", "", text, fold));
-    }));
+    return element(
+      "div",
+      "",
+      ...shown.map((item) => {
+        const text = element("p", "text is-folded", ...markedWords(item));
+        const fold = element("button", "fold no-print", "Show all");
+        fold.type = "button";
+        fold.addEventListener("click", () => {
+          fold.textContent = text.classList.toggle("is-folded") ? "Show all" : "Show less";
+        });
+        return element(
+          "article",
+          "document",
+          element("div", "", titleLine(item), whyList(item)),
+          element("div", "", text, fold),
+        );
+      }),
+    );
   }
 
   // The text in pieces, the words that made it strange wrapped in <mark>.
@@ -237,9 +253,13 @@
       .sort((a, b) => b.length - a.length)
       .map((word) => word.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&").replace(/\s+/g, "\\s+"));
     const words = new RegExp(`(?<![\\p{L}\\p{N}_])(${patterns.join("|")})(?![\\p{L}\\p{N}_])`, "giu");
-    return text.split(words).map((piece, index) =>
-      index % 2 === 0 ? piece : mark(element("mark", "", piece), shares.get(piece.toLowerCase().replace(/\s+/g, " ")) ?? 0),
-    );
+    return text
+      .split(words)
+      .map((piece, index) =>
+        index % 2 === 0
+          ? piece
+          : mark(element("mark", "", piece), shares.get(piece.toLowerCase().replace(/\s+/g, " ")) ?? 0),
+      );
   }
 
   const listOf = { table: tableOf, embeddings: tableOf, images: cardsOf, documents: documentsOf }[data.kind];
@@ -249,7 +269,9 @@
     state.page = Math.min(state.page, pages - 1);
     const first = state.page * pageSize;
     const shown = listed.slice(first, first + pageSize);
-    $("list").replaceChildren(shown.length ? listOf(shown) : element("p", "empty", "Nothing to show with this line, search and selection."));
+    $("list").replaceChildren(
+      shown.length ? listOf(shown) : element("p", "empty", "Nothing to show with this line, search and selection."),
+    );
     // A text that fits needs no button; only the browser knows which ones do.
     for (const fold of $("list").querySelectorAll(".fold")) {
       fold.hidden = fold.previousSibling.scrollHeight <= fold.previousSibling.clientHeight + 1;
@@ -268,7 +290,8 @@
     $("flagged").textContent = formatCount(flagged);
     $("flagged-share").textContent = `${formatPercent(total ? flagged / total : 0)} of ${formatCount(total)}`;
     $("line").textContent = formatScore(state.line);
-    $("line-origin").textContent = state.line === data.threshold ? "drawn by the model" : `moved from ${formatScore(data.threshold)}`;
+    $("line-origin").textContent =
+      state.line === data.threshold ? "drawn by the model" : `moved from ${formatScore(data.threshold)}`;
     $("reset").disabled = state.line === data.threshold;
     $("slider").value = Math.round((1000 * (axis.place(state.line) - axis.min)) / (axis.max - axis.min));
     $("slider").setAttribute("aria-valuetext", `score ${formatScore(state.line)}, ${formatCount(flagged)} flagged`);
@@ -350,7 +373,12 @@
           position: "bottom",
           splitLine: { show: false },
           axisPointer: { show: false },
-          axisLabel: { ...style.axisLabel, showMinLabel: false, showMaxLabel: false, formatter: (x) => formatScore(axis.score(x)) },
+          axisLabel: {
+            ...style.axisLabel,
+            showMinLabel: false,
+            showMaxLabel: false,
+            formatter: (x) => formatScore(axis.score(x)),
+          },
         },
       ],
       yAxis: {
@@ -409,7 +437,15 @@
       itemStyle: { opacity: 0.85, borderColor: border, borderWidth: border ? 1 : 0 },
     });
     const hidden = { show: false };
-    const plain = { type: "value", scale: true, boundaryGap: ["4%", "4%"], axisLabel: hidden, axisLine: hidden, axisTick: hidden, splitLine: hidden };
+    const plain = {
+      type: "value",
+      scale: true,
+      boundaryGap: ["4%", "4%"],
+      axisLabel: hidden,
+      axisLine: hidden,
+      axisTick: hidden,
+      splitLine: hidden,
+    };
     const size = placed.length > 1500 ? 5 : 7;
     map.setOption({
       animation: false,
@@ -442,7 +478,12 @@
         outOfBrush: { colorAlpha: 0.15 },
       },
       series: [
-        points("normal", placed.filter((item) => !isFlagged(item)), size, null),
+        points(
+          "normal",
+          placed.filter((item) => !isFlagged(item)),
+          size,
+          null,
+        ),
         points("flagged", placed.filter(isFlagged), size + 2, colour("panel")),
       ],
     });
@@ -492,9 +533,18 @@
         tooltip: {
           ...tooltipStyle(),
           trigger: "axis",
-          formatter: ([{ dataIndex }]) => `Epoch ${dataIndex + 1}: ${values[dataIndex] === null ? "–" : formatScore(values[dataIndex])}`,
+          formatter: ([{ dataIndex }]) =>
+            `Epoch ${dataIndex + 1}: ${values[dataIndex] === null ? "–" : formatScore(values[dataIndex])}`,
         },
-        xAxis: { ...style, type: "value", min: 1, max: Math.max(2, values.length), minInterval: 1, splitNumber: 4, splitLine: { show: false } },
+        xAxis: {
+          ...style,
+          type: "value",
+          min: 1,
+          max: Math.max(2, values.length),
+          minInterval: 1,
+          splitNumber: 4,
+          splitLine: { show: false },
+        },
         yAxis: {
           ...style,
           type: isLog ? "log" : "value",
@@ -526,7 +576,16 @@
   }
 
   function csvOf(listed) {
-    const header = ["rank", "item", "score", "probability", "verdict", ...(data.labels ? ["label"] : []), "reasons", ...data.columns];
+    const header = [
+      "rank",
+      "item",
+      "score",
+      "probability",
+      "verdict",
+      ...(data.labels ? ["label"] : []),
+      "reasons",
+      ...data.columns,
+    ];
     const rows = listed.map((item) => [
       item.rank,
       item.name,
@@ -534,7 +593,10 @@
       data.probabilities[item.index],
       isFlagged(item) ? "anomaly" : "normal",
       ...(data.labels ? [{ true: "anomaly", false: "normal" }[data.labels[item.index]] ?? ""] : []),
-      reasonsOf(item).slice(0, shownReasons).map(({ feature, share }) => `${feature} (${formatShare(share)})`).join("; "),
+      reasonsOf(item)
+        .slice(0, shownReasons)
+        .map(({ feature, share }) => `${feature} (${formatShare(share)})`)
+        .join("; "),
       ...(data.cells?.[item.index] ?? []),
     ]);
     // The mark at the front tells spreadsheets that the text is UTF-8.

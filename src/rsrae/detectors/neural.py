@@ -1,0 +1,286 @@
+"""What detectors made of any torch network share, autoencoder or not.
+
+``NeuralDetector`` owns the parameters of preprocessing and training. ``ModuleDetector`` adds one torch module trained with
+autograd: such a detector says how the module is built (``_build``), what is minimised (``_loss``), what is learnt after
+training (``_after_training``) and how rows are scored (``_row_scores``); the loop, the model file and the seeds are here.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+import torch
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor, nn
+
+from rsrae.detectors.autoencoders import _check_choice, _check_count, _range, _to_numpy
+from rsrae.detectors.base import BaseDetector, Rows
+from rsrae.errors import ParameterError
+from rsrae.modelfile import Arrays
+from rsrae.networks.architecture import ACTIVATIONS, Architecture, choose_activation
+from rsrae.networks.autograd import _channels_first
+from rsrae.networks.rows import BLOCK_VALUES, AnyRows, make_rows
+from rsrae.preprocessing import Preprocessor, fit_preprocessor
+from rsrae.thresholds import FloatArray
+from rsrae.training import Epoch, Step, limited_threads, train
+from rsrae.training import Rows as TrainingRows
+
+
+class NeuralDetector(BaseDetector):
+    """Base of the detectors that train a network.
+
+    Parameters
+    ----------
+    scaling : "robust" (median and interquartile range per column), "unit-cube" (to [-1, 1]), "none", or "auto": robust
+        for tables, unit-cube for images, none for sparse rows.
+    tame : with robust scaling, pass each value through asinh, so that far values do not outweigh a row.
+    unit_norm : scale each row to unit l2 norm; "auto": for sparse rows and images, not for tables.
+    epochs, batch_size, learning_rate : of Adam.
+    contamination : share of anomalies in (0, 0.5] that draws the line, or "auto" to estimate it from the scores.
+    on_epoch : called after every epoch with a :class:`rsrae.training.Epoch`; return False to stop.
+    random_state : seed, generator of numpy's, or None.
+    device : where to compute: "cpu", "cuda", ...
+    n_threads : threads while fitting and scoring; None takes one for tables and torch's own number for images.
+    """
+
+    def __init__(
+        self,
+        *,
+        scaling: str = "auto",
+        tame: bool = True,
+        unit_norm: bool | str = "auto",
+        epochs: int = 200,
+        batch_size: int = 128,
+        learning_rate: float = 2.5e-4,
+        contamination: float | str = "auto",
+        on_epoch: Callable[[Epoch], bool | None] | None = None,
+        random_state: Any = None,
+        device: str = "cpu",
+        n_threads: int | None = None,
+    ) -> None:
+        self.scaling = scaling
+        self.tame = tame
+        self.unit_norm = unit_norm
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.contamination = contamination
+        self.on_epoch = on_epoch
+        self.random_state = random_state
+        self.device = device
+        self.n_threads = n_threads
+
+    def preprocess(self, X: Any) -> npt.NDArray[np.float64]:
+        """The items as the network sees them; dense."""
+        check_is_fitted(self, "offset_")
+        rows = self._rows_to_score(self._check_rows(X, reset=False))
+        blocks = [batch if isinstance(batch, Tensor) else batch.to_dense() for batch in rows.blocks()]
+        return _to_numpy(torch.cat([block[0] for block in blocks]))
+
+    def _fit_preprocessor(self, X: Rows) -> Preprocessor:
+        unit_norm = self.unit_norm
+        if unit_norm == "auto":
+            unit_norm = sp.issparse(X) or X.ndim > 2
+        return fit_preprocessor(X, scaling=self.scaling, tame=self.tame, unit_norm=bool(unit_norm))
+
+    def _rows_to_score(self, X: Rows) -> AnyRows:
+        # Scored in double precision: a row then scores the same alone and in any batch.
+        return make_rows(X, self.preprocessor_, dtype=torch.float64, device=self.device, cache=False)
+
+    def _threads(self) -> int | None:
+        if self.n_threads is not None:
+            return self.n_threads
+        # Small matrix products lose more to waking threads than they gain.
+        return 1 if len(self.input_shape_) == 1 else None
+
+    def _check_parameters(self) -> None:
+        _check_count("epochs", self.epochs)
+        _check_count("batch_size", self.batch_size)
+        if self.n_threads is not None:
+            _check_count("n_threads", self.n_threads)
+        if not self.learning_rate > 0:
+            raise ParameterError(f"learning_rate must be positive, got {self.learning_rate}")
+        _check_choice("unit_norm", self.unit_norm, ("auto", True, False))
+        try:
+            torch.empty(0, device=self.device)
+        except (RuntimeError, AssertionError) as error:
+            first_line = str(error).splitlines()[0]
+            raise ParameterError(f"device={self.device!r} cannot be used here: {first_line}") from error
+
+
+class ModuleDetector(NeuralDetector):
+    """A detector whose whole fitted state, beside preprocessing, is the state of one torch module.
+
+    Attributes
+    ----------
+    module_ : the network, in scoring mode.
+    history_ : the learning curve, ``{"loss": one value an epoch}``.
+    """
+
+    scoring_dtype: ClassVar[torch.dtype] = torch.float64
+
+    # -- what a detector writes ------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _build(self, settings: dict[str, Any], generator: torch.Generator) -> nn.Module:
+        """The module with its initial values, for ``input_shape_``."""
+
+    @abstractmethod
+    def _loss(self, batch: Any, generator: torch.Generator) -> Tensor:
+        """What is minimised, of one batch of the training rows."""
+
+    @abstractmethod
+    def _row_scores(self, x: Tensor) -> Tensor:
+        """Scores of preprocessed rows ``(rows, ...)``, channels first; higher is stranger."""
+
+    def _settings(self, X: Rows) -> dict[str, Any]:
+        """What the module depends on beside parameters and shape of the input: plain values, kept in the model file."""
+        return {}
+
+    def _training_rows(self, rows: AnyRows) -> TrainingRows[Any]:
+        """What a batch of training is drawn from."""
+        return rows
+
+    def _after_training(self, X: Rows) -> None:
+        """Learn what training leaves open (in buffers of the module), with the module in scoring mode."""
+
+    # -- the contract ----------------------------------------------------------------------------------------------
+
+    def _fit(self, X: Rows) -> None:
+        self._check_parameters()
+        generator = torch.Generator().manual_seed(self._seed())
+        self.preprocessor_ = self._fit_preprocessor(X)
+        self.settings_ = self._settings(X)
+        self.module_ = self._make_module(generator)
+        with limited_threads(self._threads()):
+            self._train(X, generator)
+            self.module_.to(self.scoring_dtype).eval()
+            with torch.no_grad():
+                self._after_training(X)
+
+    def _score(self, X: Rows) -> FloatArray:
+        with limited_threads(self._threads()), torch.no_grad():
+            return _to_numpy(torch.cat([self._row_scores(x) for x in self._blocks(X)]))
+
+    def _state(self) -> tuple[dict[str, Any], Arrays]:
+        arrays = {f"module.{name}": tensor.cpu().numpy() for name, tensor in self.module_.state_dict().items()}
+        arrays |= {
+            "preprocessor.center": self.preprocessor_.center,
+            "preprocessor.scale": self.preprocessor_.scale,
+        }
+        state = {
+            "settings": self.settings_,
+            "tame": self.preprocessor_.tame,
+            "unit_norm": self.preprocessor_.unit_norm,
+            "history": self.history_,
+        }
+        return state, arrays
+
+    def _restore(self, state: dict[str, Any], arrays: Arrays) -> None:
+        center, scale = arrays["preprocessor.center"], arrays["preprocessor.scale"]
+        self.preprocessor_ = Preprocessor(center, scale, bool(state["tame"]), bool(state["unit_norm"]))
+        self.history_ = {str(name): [float(v) for v in losses] for name, losses in state["history"].items()}
+        self._check_parameters()
+        self.settings_ = dict(state["settings"])
+        self.module_ = self._make_module(torch.Generator().manual_seed(0)).to(self.scoring_dtype).eval()
+        prefix = "module."
+        self.module_.load_state_dict(
+            {n[len(prefix) :]: torch.from_numpy(a) for n, a in arrays.items() if n.startswith(prefix)}
+        )
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _make_module(self, generator: torch.Generator) -> nn.Module:
+        # torch's layers draw initial values from the global generator before ours replace them.
+        with torch.random.fork_rng(devices=[]):
+            return self._build(self.settings_, generator).to(self.device)
+
+    def _train(self, X: Rows, generator: torch.Generator) -> None:
+        rows = make_rows(X, self.preprocessor_, device=self.device)
+        optimiser = torch.optim.Adam(self.module_.parameters(), self.learning_rate, fused=True)
+        self.module_.train()
+
+        def gradient(batch: Any, weights: Tensor | None) -> Tensor:
+            optimiser.zero_grad()
+            loss = self._loss(batch, generator)
+            loss.backward()  # type: ignore[no-untyped-call]
+            return loss.detach().unsqueeze(0)
+
+        with torch.enable_grad():
+            history = train(
+                [Step("loss", gradient, lambda: optimiser.step() and None)],
+                self._training_rows(rows),
+                epochs=self.epochs,
+                batch_size=self.batch_size,
+                generator=generator,
+                on_epoch=self.on_epoch,
+                device=self.device,
+            )
+        self.history_ = history.losses
+        if not np.isfinite(self.history_["loss"]).all():
+            raise ParameterError(
+                f"training diverged: the loss is not finite with learning_rate={self.learning_rate}; lower it"
+            )
+
+    def _blocks(self, X: Rows) -> Iterator[Tensor]:
+        # Sparse rows become dense one block at a time.
+        rows = make_rows(X, self.preprocessor_, dtype=self.scoring_dtype, device=self.device, cache=False)
+        size = max(1, BLOCK_VALUES // self.n_features_in_)
+        for start in range(0, rows.n_rows, size):
+            index = torch.arange(start, min(start + size, rows.n_rows))
+            yield _channels_first(rows.take(index.unsqueeze(0)))
+
+
+class EncodingDetector(ModuleDetector):
+    """A module detector around the encoder of the paper's section 4.1.
+
+    Parameters
+    ----------
+    intrinsic_dim : the width of the code; at most the width of the last hidden layer.
+    hidden : widths (channels for images) of the encoder's layers.
+    activation : "tanh", "relu", "leaky_relu", "sigmoid", "linear", or "auto": the paper's rule (tanh if the
+        preprocessed values lie in [-1, 1], else ReLU if all are positive, else leaky ReLU).
+    **common : see :class:`NeuralDetector`.
+    """
+
+    def __init__(
+        self,
+        *,
+        intrinsic_dim: int = 10,
+        hidden: tuple[int, ...] = (32, 64, 128),
+        activation: str = "auto",
+        **common: Any,
+    ) -> None:
+        super().__init__(**common)
+        self.intrinsic_dim = intrinsic_dim
+        self.hidden = hidden
+        self.activation = activation
+
+    def _settings(self, X: Rows) -> dict[str, Any]:
+        activation = self.activation
+        if activation == "auto":
+            activation = choose_activation(*_range(make_rows(X, self.preprocessor_, cache=False)))
+        return {"activation": activation}
+
+    def _architecture(self, settings: dict[str, Any]) -> Architecture:
+        return Architecture(
+            input_shape=self.input_shape_,
+            intrinsic_dim=self.intrinsic_dim,
+            hidden=tuple(self.hidden),
+            activation=settings["activation"],
+            normalise_code=False,
+        )
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        _check_count("intrinsic_dim", self.intrinsic_dim)
+        if not self.hidden:
+            raise ParameterError("hidden must name at least one layer, for example (32, 64, 128)")
+        for width in self.hidden:
+            _check_count("hidden", width)
+        _check_choice("activation", self.activation, ("auto", *ACTIVATIONS))
