@@ -86,10 +86,11 @@ def _read(path: str | os.PathLike[str], *, with_arrays: bool) -> tuple[dict[str,
         header = json.loads(metadata[_KEY])
     except (json.JSONDecodeError, RecursionError) as error:
         raise ModelFileError(f"{path}: the header is damaged ({error}); fit and save it again") from error
-    if not isinstance(header, dict) or not isinstance(header.get("format"), int):
+    number = header.get("format") if isinstance(header, dict) else None
+    if not isinstance(number, int) or isinstance(number, bool) or number < 1:
         raise ModelFileError(f"{path}: the header has no format number; fit and save it again")
-    if header["format"] > FORMAT:
+    if number > FORMAT:
         raise ModelFileError(
-            f"{path}: written in format {header['format']}, this version reads up to {FORMAT}; upgrade rsrae"
+            f"{path}: written in format {number}, this version reads up to {FORMAT}; upgrade rsrae"
         )
     return header, arrays

@@ -213,9 +213,12 @@ def as_ordinary_user() -> Iterator[None]:
 
 @pytest.fixture
 def open_tmp_path(tmp_path: Path) -> Path:
-    for folder in (tmp_path, *tmp_path.parents[:2]):
-        if folder.owner() == Path.home().owner() or os.geteuid() == 0:
-            folder.chmod(0o755)
+    # pytest keeps its folders to their owner; open only those that are pytest's own.
+    tmp_path.chmod(0o755)
+    for folder in tmp_path.parents:
+        if not folder.name.startswith(("pytest-", "popen-")):
+            break
+        folder.chmod(0o755)
     return tmp_path
 
 

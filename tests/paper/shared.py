@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import tarfile
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -25,6 +27,11 @@ def add_member(archive: tarfile.TarFile, name: str, content: bytes) -> None:
     member = tarfile.TarInfo(name)
     member.size = len(content)
     archive.addfile(member, io.BytesIO(content))
+
+
+def write_rows(path: Path, rows: Iterable[dict[str, object]]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
 def row_of(cell: Cell, auc: float = 0.8, ap: float = 0.7, **more: object) -> dict[str, object]:

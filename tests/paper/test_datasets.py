@@ -56,7 +56,7 @@ def test_the_cache_is_used_where_rsrae_data_has_nothing(data_folder: Path) -> No
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
-        ({"X": np.eye(3)}, "'y' is missing|y is not a file|missing"),
+        ({"X": np.eye(3)}, "missing"),
         ({"X": np.eye(3), "y": np.array([0, 1])}, "do not fit together"),
         ({"X": np.eye(3), "y": np.array([0, 1, 2])}, "labels must be 0 to 1"),
         ({"X": np.zeros((3, 3, 3)), "y": np.array([0, 1, 1])}, "do not fit together"),
@@ -97,9 +97,11 @@ def test_the_swiss_roll_is_the_one_of_appendix_b() -> None:
     X, y = datasets.make_swiss_roll()
     roll, cloud = X[y == 0], X[y == 1]
     radius = np.hypot(roll[:, 0], roll[:, 2])
-    assert 1.5 * np.pi <= radius.min() and radius.max() <= 4.5 * np.pi
+    assert radius.min() >= 1.5 * np.pi
+    assert radius.max() <= 4.5 * np.pi
     np.testing.assert_allclose(roll[:, 0], radius * np.cos(radius), atol=1e-4)
-    assert 0 <= roll[:, 1].min() and roll[:, 1].max() <= 21
+    assert roll[:, 1].min() >= 0
+    assert roll[:, 1].max() <= 21
     np.testing.assert_allclose(cloud.std(axis=0), 2.0, rtol=0.1)
     np.testing.assert_array_equal(X, datasets.make_swiss_roll()[0])
 

@@ -67,4 +67,5 @@ def test_the_default_recipe_and_other_methods_are_left_alone() -> None:
 def test_the_environment_names_versions_and_machine() -> None:
     facts = environment()
     assert {"rsrae", "python", "numpy", "scipy", "scikit-learn", "torch"} == set(facts["versions"])
-    assert facts["machine"]["cpu"] and facts["threads"] >= 1
+    assert facts["machine"]["cpu"]
+    assert facts["threads"] >= 1

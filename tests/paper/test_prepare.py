@@ -72,7 +72,8 @@ def test_caltech_takes_the_large_categories_and_not_the_background(tmp_path: Pat
 def test_a_reuters_document_keeps_title_and_body_and_loses_the_signature() -> None:
     sgml = (
         '<REUTERS TOPICS="YES" LEWISSPLIT="TEST" OLDID="1" NEWID="11">\n<TOPICS><D>acq</D></TOPICS>'
-        "<PLACES><D>usa</D></PLACES><TEXT>&#2;\n<TITLE>BUYS &lt;X></TITLE><BODY>It buys.\n Reuter\n&#3;</BODY></TEXT>\n</REUTERS>\n"
+        "<PLACES><D>usa</D></PLACES><TEXT>&#2;\n<TITLE>BUYS &lt;X></TITLE>"
+        "<BODY>It buys.\n Reuter\n&#3;</BODY></TEXT>\n</REUTERS>\n"
         '<REUTERS TOPICS="YES" LEWISSPLIT="TEST" NEWID="12"><TOPICS><D>acq</D><D>earn</D></TOPICS></REUTERS>'
         '<REUTERS TOPICS="YES" LEWISSPLIT="TRAIN" NEWID="13"><TOPICS><D>earn</D></TOPICS>'
         '<TEXT TYPE="UNPROC">&#2;\nRAW TEXT\n&#3;</TEXT></REUTERS>'
@@ -157,15 +158,16 @@ class TestAgainstThePreparedFiles:
 
 
 def as_sgml(document: dict[str, object]) -> str:
-    title, newline, body = str(document["text"]).partition("\n")
+    text = html.escape(str(document["text"]), quote=False)
+    title, newline, body = text.partition("\n")
     if document["type"] == "UNPROC":
-        content = f"{html.escape(str(document['text']), quote=False)}\n Reuter\n&#3;"
+        content = f"{text}\n Reuter\n&#3;"
     elif document["has_body"] and newline:
-        content = f"<TITLE>{html.escape(title, quote=False)}</TITLE><BODY>{html.escape(body, quote=False)}\n Reuter\n&#3;</BODY>"
+        content = f"<TITLE>{title}</TITLE><BODY>{body}\n Reuter\n&#3;</BODY>"
     elif document["has_body"]:
-        content = f"<BODY>{html.escape(title, quote=False)}\n Reuter\n&#3;</BODY>"
+        content = f"<BODY>{text}\n Reuter\n&#3;</BODY>"
     else:
-        content = f"<TITLE>{html.escape(str(document['text']), quote=False)}</TITLE>"
+        content = f"<TITLE>{text}</TITLE>"
     kind = "" if document["type"] == "NORM" else f' TYPE="{document["type"]}"'
     return (
         f'<REUTERS TOPICS="{document["topics_attr"]}" LEWISSPLIT="{document["split"]}" NEWID="{document["id"]}">'

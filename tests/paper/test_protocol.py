@@ -99,7 +99,8 @@ def test_documents_become_positive_sparse_rows_of_the_papers_width() -> None:
     dataset = Dataset("newsgroups", "documents", y, ("a", "b"), np.empty((400, 0)), tuple(texts))
     vectors, kept = vectorise(dataset, "paper")
     assert isinstance(vectors, sp.csr_array)
-    assert vectors.shape == (400, 10_000) and len(kept) == 400
+    assert vectors.shape == (400, 10_000)
+    assert len(kept) == 400
     assert vectors.data.min() > 0
     assert vectors[[3]].nnz == 0  # stop words only
 

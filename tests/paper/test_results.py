@@ -1,5 +1,3 @@
-import resource
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -73,7 +71,8 @@ def test_a_full_disk_leaves_only_whole_lines(tmp_path: Path) -> None:
     )
     path = tmp_path / "r.jsonl"
     ended = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=False)
-    assert "OutputError" in ended.stderr and "cannot be written" in ended.stderr
+    assert "OutputError" in ended.stderr
+    assert "cannot be written" in ended.stderr
     content = path.read_bytes()
-    assert content.endswith(b"\n") and len(read_rows(path)) == content.count(b"\n") > 3
-    assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] != 1000 and signal.SIGXFSZ
+    assert content.endswith(b"\n")
+    assert len(read_rows(path)) == content.count(b"\n") > 3

@@ -9,9 +9,8 @@ from rsrae.paper.wholefile import whole_file, write_text
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
     target = tmp_path / "page.md"
     write_text(target, "old")
-    with pytest.raises(RuntimeError), whole_file(target) as temporary:
-        temporary.write_text("half")
-        raise RuntimeError
+    with pytest.raises(ZeroDivisionError), whole_file(target) as temporary:
+        temporary.write_text(f"half {1 / 0}")
     assert target.read_text() == "old"
     assert list(tmp_path.iterdir()) == [target]
 

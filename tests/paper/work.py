@@ -16,13 +16,9 @@ def quick_measure(cell: Cell) -> dict[str, Any]:
     return {"auc": auc, "ap": auc / 2, "seconds_fit": 0.001, "seconds_score": 0.001}
 
 
-def measure_that_fails_for_seed_one(cell: Cell) -> dict[str, Any]:
+def measure_with_accidents(cell: Cell) -> dict[str, Any]:
     if cell.seed == 1:
         raise ValueError("seed one is unlucky")
-    return quick_measure(cell)
-
-
-def measure_that_kills_its_worker_for_seed_one(cell: Cell) -> dict[str, Any]:
-    if cell.seed == 1:
+    if cell.seed == 2:
         os.kill(os.getpid(), signal.SIGKILL)
     return quick_measure(cell)

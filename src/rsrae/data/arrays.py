@@ -53,9 +53,7 @@ def read_array(path: Path, *, id: str | None = None, label: str | None = None) -
         if path.suffix.lower() != ".npz":
             if id or label:
                 raise InputError(f"{path}: a .npy file has no {id or label!r}; use a .npz file, or --names")
-            return ArraySource(
-                str(path), _checked(np.load(path, mmap_mode="r", allow_pickle=False), str(path))
-            )
+            return ArraySource(str(path), _checked(np.load(path, mmap_mode="r", allow_pickle=False), str(path)))
         check_archive(path)
         with np.load(path, allow_pickle=False) as archive:
             values = _checked(archive[_main_array(archive, path, (id, label))], str(path))
@@ -80,9 +78,7 @@ def read_names(names: Path | str | Sequence[str], n_items: int) -> list[str]:
     else:
         found, where = [str(name) for name in names], "names"
     if len(found) != n_items:
-        raise InputError(
-            f"{where}: {len(found):,} names for {n_items:,} items; give one name a line and item"
-        )
+        raise InputError(f"{where}: {len(found):,} names for {n_items:,} items; give one name a line and item")
     return found
 
 
@@ -101,9 +97,7 @@ def _column(archive: Any, name: str, n_items: int, path: Path) -> npt.NDArray[An
         raise InputError(f"{path}: there is no array {name!r}; there are {', '.join(archive.files)}")
     values: npt.NDArray[Any] = archive[name]
     if values.shape != (n_items,):
-        raise InputError(
-            f"{path}: array {name!r} has shape {values.shape}, not one value for {n_items} items"
-        )
+        raise InputError(f"{path}: array {name!r} has shape {values.shape}, not one value for {n_items} items")
     return values
 
 
@@ -111,9 +105,7 @@ def _checked(values: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
     if not (np.issubdtype(values.dtype, np.number) or values.dtype == bool) or np.iscomplexobj(values):
         raise InputError(f"{name}: an array of {values.dtype} where numbers are expected")
     if values.ndim < 2:
-        raise InputError(
-            f"{name}: an array of shape {values.shape}; expected one row an item, (items, numbers)"
-        )
+        raise InputError(f"{name}: an array of shape {values.shape}; expected one row an item, (items, numbers)")
     if values.size == 0:
         raise InputError(f"{name}: the array is empty (shape {values.shape})")
     return values

@@ -37,9 +37,8 @@ Feature = npt.NDArray[np.float32]
 MAX_CATEGORIES = 32
 # Text of which at least this share is numbers was meant to be numbers: the rest are mistakes.
 _MOSTLY = 0.75
-_MISSING_WORDS = frozenset(
-    ("", "?", "-", "--", ".", "na", "n/a", "n.a.", "nan", "null", "none", "missing", "unknown")
-)
+_MAX_NAME_LENGTH = 80  # longer texts are different in every row, too, but are no names
+_MISSING_WORDS = frozenset(("", "?", "-", "--", ".", "na", "n/a", "n.a.", "nan", "null", "none", "missing", "unknown"))
 _SPREADSHEET_ERRORS = frozenset(("#n/a", "#na", "#null!", "#value!", "#ref!", "#div/0!"))
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?inf(inity)?", re.ASCII | re.IGNORECASE)
 _DATE_FORMATS = (
@@ -195,7 +194,7 @@ class LeftOut:
 
     name: str
     reason: str
-    is_unique_text: bool = False
+    can_name_rows: bool = False
 
 
 def plan_column(name: str, column: pa.ChunkedArray, where: str) -> ColumnPlan | LeftOut:
@@ -324,11 +323,10 @@ def _plan_text(name: str, text: pa.ChunkedArray, where: str) -> ColumnPlan | Lef
     if not repeats and len(counts) > 1:
         is_unique = len(counts) == len(text)
         how_many = "every cell" if is_unique else f"{len(counts):,} of {len(present):,} cells"
-        return LeftOut(name, f"text, different in {how_many}; read it as documents with --text", is_unique)
+        can_name = is_unique and max(map(len, counts)) <= _MAX_NAME_LENGTH
+        return LeftOut(name, f"text, different in {how_many}; read it as documents with --text", can_name)
     by_frequency = sorted(counts, key=lambda value: (-counts[value], value))
-    return CategoryColumn(
-        name, tuple(by_frequency[:MAX_CATEGORIES]), len(by_frequency) > MAX_CATEGORIES, has_missing
-    )
+    return CategoryColumn(name, tuple(by_frequency[:MAX_CATEGORIES]), len(by_frequency) > MAX_CATEGORIES, has_missing)
 
 
 def _as_numbers(column: pa.ChunkedArray, where: str) -> FloatArray:

@@ -122,9 +122,7 @@ def _samples(
 ) -> Samples:
     n_items, n_features = X.shape
     if encoder is not None and encoder.n_features != n_features:
-        raise InputError(
-            f"{name}: vectors of length {n_features}, but the model knows length {encoder.n_features}"
-        )
+        raise InputError(f"{name}: vectors of length {n_features}, but the model knows length {encoder.n_features}")
     return Samples(
         X=X,
         kind="embeddings",
@@ -186,9 +184,7 @@ def _as_float32(values: npt.NDArray[Any], where: str, first_row: int = 0) -> npt
     finite = np.isfinite(X)
     if not finite.all():
         first = np.argwhere(~finite)[0]
-        place = f"row {first[0] + first_row + 1}" + (
-            f", position {first[1] + 1}" if X.shape[1:2] > (1,) else ""
-        )
+        place = f"row {first[0] + first_row + 1}" + (f", position {first[1] + 1}" if X.shape[1:2] > (1,) else "")
         raise InputError(
             f"{where}: {int((~finite).sum()):,} values are missing, infinite or too large (first: {place}); "
             "remove these vectors, or read the numbers as a table with --kind table to have gaps filled"

@@ -24,7 +24,7 @@ def load_example(name: str) -> Samples:
 
     Parameters
     ----------
-    name : ``"digits"``: 8 x 8 pictures, all 178 threes and 59 other digits (25 % anomalies);
+    name : ``"digits"``: 8 x 8 pictures, all 183 threes and 61 other digits (25 % anomalies);
         ``"swiss-roll"``: 1,000 points on a rolled sheet in space and 500 points off it, as in appendix B of
         the paper; ``"wine"``: chemical analyses of 119 wines of two growers, and 10 of a third.
 

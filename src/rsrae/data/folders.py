@@ -28,9 +28,7 @@ def list_files(folder: Path) -> tuple[list[Path], list[tuple[str, str]]]:
     return files, skipped
 
 
-def labels_from_folders(
-    files: Sequence[Path], folder: Path, label: str | None
-) -> npt.NDArray[np.int64] | None:
+def labels_from_folders(files: Sequence[Path], folder: Path, label: str | None) -> npt.NDArray[np.int64] | None:
     """1 for files inside a sub-folder called ``label``, 0 for the others."""
     if label is None:
         return None

@@ -189,9 +189,7 @@ def _read_picture(path: Path, height: int, width: int) -> Pixels | str:
     try:
         with _bombs_are_errors(), Image.open(path) as picture:
             if picture.format == "JPEG":
-                picture.draft(
-                    "RGB", (2 * width, 2 * height)
-                )  # decodes a large photo at a fraction of its size
+                picture.draft("RGB", (2 * width, 2 * height))  # decodes a large photo at a fraction of its size
             picture.load()
             return _resize(_as_rgb(ImageOps.exif_transpose(picture)), height, width)
     except Exception as error:  # each of Pillow's decoders has its own ways to fail

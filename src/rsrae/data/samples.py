@@ -105,8 +105,7 @@ class Samples:
                 raise InputError(f"{self.source or 'samples'}: {len(values)} {what} for {len(self)} items")
         if self.feature_names is not None and len(self.feature_names) != self.X.shape[1]:
             raise InputError(
-                f"{self.source or 'samples'}: {len(self.feature_names)} feature names for "
-                f"{self.X.shape[1]} columns"
+                f"{self.source or 'samples'}: {len(self.feature_names)} feature names for {self.X.shape[1]} columns"
             )
 
     def __len__(self) -> int:

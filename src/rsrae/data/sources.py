@@ -144,9 +144,7 @@ def encoder_from_json(fields: dict[str, Any]) -> Encoder:
         raise ModelFileError(f"the model's description of its data is damaged ({reason})") from error
 
 
-def _read(
-    source: Any, kind: Kind | None, options: dict[str, Any], limit: int | None, encoder: Any
-) -> Samples:
+def _read(source: Any, kind: Kind | None, options: dict[str, Any], limit: int | None, encoder: Any) -> Samples:
     if isinstance(source, str | Path):
         if source == STANDARD_INPUT:
             return _read_text_table(STANDARD_INPUT, kind, options, limit, encoder)
@@ -175,9 +173,7 @@ def _read(
     return _read_store(_store_from_frame(source), kind, options, limit, encoder)
 
 
-def _read_file(
-    path: Path, kind: Kind | None, options: dict[str, Any], limit: int | None, encoder: Any
-) -> Samples:
+def _read_file(path: Path, kind: Kind | None, options: dict[str, Any], limit: int | None, encoder: Any) -> Samples:
     ending = _ending(path)
     if ending in _ARRAY_ENDINGS:
         where = {key: options.pop(key) for key in ("id", "label") if key in options}
@@ -260,9 +256,7 @@ def _read_array(
     raise InputError(f"{array.name}: an array of numbers cannot be read as documents")
 
 
-def _read_folder(
-    folder: Path, kind: Kind | None, options: dict[str, Any], limit: int | None, encoder: Any
-) -> Samples:
+def _read_folder(folder: Path, kind: Kind | None, options: dict[str, Any], limit: int | None, encoder: Any) -> Samples:
     files, unreadable = list_files(folder)
     pictures = [path for path in files if _ending(path) in images.IMAGE_ENDINGS]
     texts = [path for path in files if _is_document(path)]

@@ -94,9 +94,7 @@ class ColumnStore:
         )
 
 
-def read_csv(
-    data: bytes, name: str, *, delimiter: str | None = None, as_text: Collection[str] = ()
-) -> ColumnStore:
+def read_csv(data: bytes, name: str, *, delimiter: str | None = None, as_text: Collection[str] = ()) -> ColumnStore:
     """A delimited text; ``as_text`` names columns whose cells must not be taken for numbers or dates."""
     text, encoding = decode(data, name)
     if not text.strip():
@@ -223,12 +221,12 @@ def table_from_arrow(table: pa.Table, name: str, notes: Sequence[str] = ()) -> C
 
 def table_from_frame(frame: nw.DataFrame[Any], name: str) -> ColumnStore:
     """A pandas or polars DataFrame, seen through narwhals; a pandas index that says something names rows."""
-    by_name = {str(column): column for column in frame.columns}
+    by_name = {str(series.name): series for series in frame.iter_columns()}
     if len(by_name) < len(frame.columns):
         raise InputError(f"{name}: column names that differ only in type, such as 1 and '1'; rename them")
 
     def fetch(column: str) -> pa.ChunkedArray:
-        series = frame[by_name[column]]
+        series = by_name[column]
         try:
             return _chunked(series.to_arrow())
         except (pa.ArrowException, TypeError, ValueError, OverflowError):  # a pandas column of mixed objects
@@ -237,7 +235,7 @@ def table_from_frame(frame: nw.DataFrame[Any], name: str) -> ColumnStore:
     return ColumnStore(name, list(by_name), len(frame), fetch, row_names=_index_names(frame))
 
 
-def column_from_values(values: Sequence[object]) -> pa.Array:
+def column_from_values(values: Sequence[Any]) -> pa.Array:
     """Python values to a pyarrow column; values of several types become text, nested ones lists.
 
     >>> column_from_values([1, 2.5, None]).to_pylist()
@@ -248,9 +246,7 @@ def column_from_values(values: Sequence[object]) -> pa.Array:
     types = {type(value) for value in values if value is not None}
     if any(issubclass(kind, dict | list | tuple) for kind in types):
         # Only marks where the nesting is: such a column is refused, or shown as it was written.
-        nested = [
-            [json.dumps(v, default=str)] if isinstance(v, dict | list | tuple) else None for v in values
-        ]
+        nested = [[json.dumps(v, default=str)] if isinstance(v, dict | list | tuple) else None for v in values]
         return pa.array(nested, type=pa.list_(pa.string()))
     if types == {bool}:
         return pa.array(values, type=pa.bool_())
@@ -340,9 +336,7 @@ def _json_value(text: str, name: str, where: str) -> Any:
         raise SourceError(f"{name}: {where} is not JSON ({reason}); mend or remove it") from error
 
 
-def _store_from_lists(
-    columns: dict[str, list[object]], n_rows: int, name: str, notes: Sequence[str]
-) -> ColumnStore:
+def _store_from_lists(columns: dict[str, list[object]], n_rows: int, name: str, notes: Sequence[str]) -> ColumnStore:
     names = _named([_as_text(column) or "" for column in columns])
     arrays = [_chunked(column_from_values(values)) for values in columns.values()]
     return ColumnStore(name, names, n_rows, dict(zip(names, arrays, strict=True)).__getitem__, list(notes))

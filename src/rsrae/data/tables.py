@@ -165,9 +165,7 @@ def find_id(store: ColumnStore, ignored: Collection[str | None] = ()) -> str | N
     return None
 
 
-def labels_from_table(
-    store: ColumnStore, label: str | None
-) -> tuple[npt.NDArray[np.int64] | None, list[str]]:
+def labels_from_table(store: ColumnStore, label: str | None) -> tuple[npt.NDArray[np.int64] | None, list[str]]:
     """Known answers from a column, and a note on them."""
     if label is None:
         return None, []
@@ -209,7 +207,7 @@ def _plan_table(store: ColumnStore, id: str | None, drop: Sequence[str], label: 
             raise InputError(f"{where} cannot be used ({one_line(error)}); try --drop {name}") from error
         if isinstance(plan, LeftOut):
             left_out[name] = plan.reason
-            unique_texts += [name] * plan.is_unique_text
+            unique_texts += [name] * plan.can_name_rows
         else:
             plans.append(plan)
     if id is None and unique_texts:
@@ -277,9 +275,7 @@ def _describe_differences(store: ColumnStore, encoder: TableEncoder, label: str 
             if n_unknown:
                 notes.append(f"{n_unknown:,} cells of {plan.name!r} hold categories not seen before.")
         elif isinstance(plan, NumberColumn | FlagColumn) and column.null_count and not plan.has_missing:
-            notes.append(
-                f"{column.null_count:,} missing cells of {plan.name!r} are filled with {plan.fill:g}."
-            )
+            notes.append(f"{column.null_count:,} missing cells of {plan.name!r} are filled with {plan.fill:g}.")
     return notes
 
 

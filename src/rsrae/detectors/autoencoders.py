@@ -5,6 +5,8 @@ A detector of this family says which steps train it (``_steps``) and adds its ow
 
 from __future__ import annotations
 
+import itertools
+import math
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
@@ -242,7 +244,12 @@ class AutoencoderDetector(BaseDetector):
         center, scale = arrays["preprocessor.center"], arrays["preprocessor.scale"]
         self.preprocessor_ = Preprocessor(center, scale, bool(state["tame"]), bool(state["unit_norm"]))
         self.history_ = {str(name): [float(v) for v in losses] for name, losses in state["history"].items()}
+        if center.shape not in ((1,), self.input_shape_) or center.shape != scale.shape or not (scale > 0).all():
+            raise ValueError("center and scale do not fit the input")
         self._check_parameters()
+        _check_choice("activation", state["activation"], tuple(ACTIVATIONS))
+        _check_choice("output_activation", state["output_activation"], tuple(ACTIVATIONS))
+        self._check_size(arrays)
         self._generators = [torch.Generator().manual_seed(member) for member in range(self.n_members)]
         self.networks_ = self._build(self._architecture(state["activation"], state["output_activation"]))
         for number, network in enumerate(self.networks_):
@@ -257,6 +264,21 @@ class AutoencoderDetector(BaseDetector):
             self._spread = torch.from_numpy(arrays["members.spread"])
 
     # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _check_size(self, arrays: Arrays) -> None:
+        # A file may ask for a network of any size; built is none that is larger than the tensors that came with it.
+        held = sum(array.size for array in arrays.values())
+        asked = self.n_members
+        if self.encoder is None and len(self.hidden) <= len(arrays):
+            n_inputs, *sides = reversed(self.input_shape_)
+            widths = (n_inputs, *self.hidden)
+            # Every convolution halves the sides of an image; tables have none.
+            latent_dim = math.prod(-(-side // 2 ** len(self.hidden)) for side in sides) * widths[-1]
+            asked *= sum(a * b for a, b in itertools.pairwise(widths)) + latent_dim * self.intrinsic_dim
+        if asked > held or (self.encoder is None and len(self.hidden) > len(arrays)):
+            raise ValueError("the network would be larger than the file")
+        if not all(np.isfinite(array).all() for array in arrays.values()):
+            raise ValueError("the tensors hold NaN or infinity")
 
     def _fit_preprocessor(self, X: Rows) -> Preprocessor:
         unit_norm = self.unit_norm
@@ -378,8 +400,8 @@ class AutoencoderDetector(BaseDetector):
         if (self.encoder is None) != (self.decoder is None):
             raise ParameterError("pass both encoder and decoder, or neither")
         try:
-            torch.empty(0, device=self.device)
-        except (RuntimeError, AssertionError) as error:
+            torch.zeros(1, device=self.device).cpu()
+        except (RuntimeError, AssertionError, TypeError) as error:
             first_line = str(error).splitlines()[0]
             raise ParameterError(f"device={self.device!r} cannot be used here: {first_line}") from error
 

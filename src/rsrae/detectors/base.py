@@ -12,6 +12,7 @@ together here.
 from __future__ import annotations
 
 import inspect
+import math
 import os
 from abc import abstractmethod
 from typing import Any, ClassVar, Self
@@ -145,13 +146,15 @@ class BaseDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
             detector.offset_ = float(header["offset"])
             detector.n_features_in_ = int(header["n_features_in"])
             detector.input_shape_ = tuple(int(side) for side in header["input_shape"])
-            if header["feature_names_in"] is not None:
-                detector.feature_names_in_ = np.array(header["feature_names_in"], dtype=object)
+            names = header["feature_names_in"]
+            _check_header(detector.input_shape_, detector.n_features_in_, names, detector.offset_)
+            if names is not None:
+                detector.feature_names_in_ = np.array(names, dtype=object)
             detector._restore(header["state"], arrays)
         except ParameterError:
             raise
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, RuntimeError) as error:
-            what = f"{type(error).__name__}: {error}"
+            what = f"{type(error).__name__}: {error}".splitlines()[0]
             raise ModelFileError(f"{path}: header and tensors do not fit together ({what})") from error
         return detector
 
@@ -260,6 +263,16 @@ def check_count(name: str, value: Any) -> None:
     """Raise unless a parameter is a whole number of at least 1."""
     if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
         raise ParameterError(f"{name} must be a whole number of at least 1, got {value!r}")
+
+
+def _check_header(shape: tuple[int, ...], n_features: int, names: Any, offset: float) -> None:
+    if len(shape) not in (1, 3) or min(shape) < 1 or math.prod(shape) != n_features:
+        raise ValueError(f"{n_features} features, but items of shape {shape}")
+    is_list = isinstance(names, list) and all(isinstance(name, str) for name in names)
+    if names is not None and not (is_list and len(names) == n_features):
+        raise ValueError(f"{n_features} features need as many names")
+    if not math.isfinite(offset):
+        raise ValueError(f"the offset is {offset}")
 
 
 def _plain(name: str, value: Any) -> Any:

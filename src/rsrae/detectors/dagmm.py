@@ -1,9 +1,9 @@
-"""DAGMM: Zong, Song, Min, Cheng, Lumezanu, Cho and Chen, "Deep Autoencoding Gaussian Mixture Model for Unsupervised
-Anomaly Detection", ICLR 2018.
+"""DAGMM: Zong, Song, Min, Cheng, Lumezanu, Cho and Chen, "Deep Autoencoding Gaussian Mixture Model for
+Unsupervised Anomaly Detection", ICLR 2018.
 
-An autoencoder (the compression network) gives each row a code and two numbers that say how well it was reconstructed; an
-estimation network assigns these features softly to the components of a Gaussian mixture; the score is the mixture's
-energy, minus the log-density. Both networks are trained together.
+An autoencoder (the compression network) gives each row a code and two numbers that say how well it was
+reconstructed; an estimation network assigns these features softly to the components of a Gaussian mixture;
+the score is the mixture's energy, minus the log-density. Both networks are trained together.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from rsrae.detectors.autoencoders import _check_count
-from rsrae.detectors.base import Rows
+from rsrae.detectors.base import Rows, check_count
 from rsrae.detectors.neural import EncodingDetector
 from rsrae.errors import ParameterError
 from rsrae.networks.autograd import _channels_first
@@ -30,9 +29,9 @@ N_ERROR_FEATURES = 2
 class DAGMM(EncodingDetector):
     """Deep autoencoding Gaussian mixture model (Zong et al. 2018).
 
-    Minimises ``mean ||x - x_hat||^2 + lambda1 * mean energy + lambda2 * sum 1 / variances``, the mixture of each batch
-    being that of its memberships. After training the mixture of all rows is computed once and kept; scores of new rows use
-    it and so do not depend on the rows beside them.
+    Minimises ``mean ||x - x_hat||^2 + lambda1 * mean energy + lambda2 * sum 1 / variances``, the mixture of
+    each batch being that of its memberships. After training the mixture of all rows is computed once and
+    kept; scores of new rows use it and so do not depend on the rows beside them.
 
     Parameters
     ----------
@@ -45,9 +44,9 @@ class DAGMM(EncodingDetector):
 
     Notes
     -----
-    Differs from the published code: the networks have the layers of RSRAE's; the energy is computed from Cholesky factors
-    in double precision by log-sum-exp, where others invert the covariances in single precision and clip; and the mixture
-    kept for scoring is that of all training rows, not of the last batch.
+    Differs from the published code: the networks have the layers of RSRAE's; the energy is computed from
+    Cholesky factors in double precision by log-sum-exp, where others invert the covariances in single
+    precision and clip; and the mixture kept for scoring is that of all training rows, not of the last batch.
 
     Examples
     --------
@@ -58,6 +57,8 @@ class DAGMM(EncodingDetector):
     >>> bool(detector.anomaly_score(X[100:]).mean() > detector.anomaly_score(X[:100]).mean())
     True
     """
+
+    module_: _CompressionAndEstimation
 
     def __init__(
         self,
@@ -84,6 +85,9 @@ class DAGMM(EncodingDetector):
         )
         return _CompressionAndEstimation(compression, estimation, n_features, self.n_components)
 
+    def _least_size(self) -> int:
+        return super()._least_size() + self.n_components * self.intrinsic_dim**2
+
     def _loss(self, batch: Batch, generator: torch.Generator) -> Tensor:
         z, memberships, errors = self.module_(_channels_first(batch), generator)
         # Twelve numbers a row: double precision costs nothing here and keeps the factors stable.
@@ -91,7 +95,8 @@ class DAGMM(EncodingDetector):
         mixture = fit_mixture(z, memberships, self.covariance_floor)
         energy = mixture_energy(z, mixture).mean()
         penalty = mixture.variances().reciprocal().sum()
-        return errors.square().mean() + (self.lambda1 * energy + self.lambda2 * penalty).float()
+        reconstruction: Tensor = errors.square().mean()
+        return reconstruction + (self.lambda1 * energy + self.lambda2 * penalty).float()
 
     def _after_training(self, X: Rows) -> None:
         passes = [self.module_(x) for x in self._blocks(X)]
@@ -103,7 +108,7 @@ class DAGMM(EncodingDetector):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        _check_count("n_components", self.n_components)
+        check_count("n_components", self.n_components)
         if min(self.lambda1, self.lambda2) < 0:
             raise ParameterError(f"lambda1 and lambda2 must not be negative, got {self.lambda1} and {self.lambda2}")
         if not 0 <= self.dropout < 1:

@@ -4,9 +4,10 @@ RCAE and RDA both minimise, over the network and the rests,
 
     mean over rows of  ||x - s - AE(x - s)||^2 / 2 + weight * penalty(s)
 
-in turn: the rest, given the network, by proximal steps; the network, given the rests, by Adam. Here the rests of a batch are
-solved for anew at the weights of the moment, instead of being stored for all rows and refreshed once in a while: there is no
-second copy of the data, rows that were never trained on are split in the very same way, and ensembles cost nothing extra.
+in turn: the rest, given the network, by proximal steps; the network, given the rests, by Adam. Here the rests
+of a batch are solved for anew at the weights of the moment, instead of being stored for all rows and
+refreshed once in a while: there is no second copy of the data, rows that were never trained on are split in
+the very same way, and ensembles cost nothing extra.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ def shrink_rows(x: Tensor, weight: float) -> Tensor:
             [0.0000, 0.0000]])
     """
     norms = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
-    return x * (1 - weight / norms.clamp_min(weight))
+    share: Tensor = 1 - weight / norms.clamp_min(weight)
+    return x * share
 
 
 class Splitter(NamedTuple):
@@ -54,7 +56,7 @@ class Splitter(NamedTuple):
     rounds: int = 1
 
     def rest(self, network: Network, x: Tensor) -> Tensor:
-        """``s`` of rows ``(members, rows, ...)``: each round removes what the network cannot explain of the cleaned row."""
+        """``s`` of rows ``(members, rows, ...)``; each round removes what the network cannot explain."""
         s = torch.zeros_like(x)
         for _ in range(self.rounds):
             s = self._shrink(x - network.reconstruct(x - s))

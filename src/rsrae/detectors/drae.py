@@ -1,7 +1,9 @@
-"""DRAE: Xia, Cao, Wen, Hua and Sun, "Learning Discriminative Reconstructions for Unsupervised Outlier Removal", ICCV 2015.
+"""DRAE: Xia, Cao, Wen, Hua and Sun, "Learning Discriminative Reconstructions for Unsupervised Outlier
+Removal", ICCV 2015.
 
-Reconstruction errors of a dirty data set fall into two groups. A line between them is drawn where the variance within the
-groups is smallest; the network then learns to reconstruct the items below the line, and to pull the two groups apart.
+Reconstruction errors of a dirty data set fall into two groups. A line between them is drawn where the
+variance within the groups is smallest; the network then learns to reconstruct the items below the line, and
+to pull the two groups apart.
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ class Discrimination(NamedTuple):
 
 
 def two_group_line(errors: Tensor) -> Tensor:
-    """The largest error of the lower group, when two groups are made with the least variance within; last axis.
+    """The largest error of the lower group, when two groups are made with the least variance within; last
+    axis.
 
     >>> two_group_line(torch.tensor([1.0, 9.0, 2.0, 8.0, 1.5]))
     tensor(2.)
@@ -46,8 +49,8 @@ def two_group_line(errors: Tensor) -> Tensor:
 def discrimination(errors: Tensor, is_inlier: Tensor, weight: float) -> Discrimination:
     """``mean of the inliers' errors + weight * (variance within the two groups / total variance)``.
 
-    The ratio does not change when a constant is added to all errors, so its derivatives sum to zero, and those of the whole
-    loss to one.
+    The ratio does not change when a constant is added to all errors, so its derivatives sum to zero, and
+    those of the whole loss to one.
 
     >>> discrimination(torch.tensor([1.0, 1.0, 5.0]), torch.tensor([True, True, False]), 0.1).loss
     tensor(1.)
@@ -68,8 +71,8 @@ def discrimination(errors: Tensor, is_inlier: Tensor, weight: float) -> Discrimi
 class DRAE(AutoencoderDetector):
     """Discriminative reconstruction autoencoder (Xia et al. 2015).
 
-    Before every epoch a line is drawn through the squared errors of all items (:func:`two_group_line`); each step then
-    minimises the loss of :func:`discrimination` over a batch with the groups held fixed.
+    Before every epoch a line is drawn through the squared errors of all items (:func:`two_group_line`); each
+    step then minimises the loss of :func:`discrimination` over a batch with the groups held fixed.
 
     Parameters
     ----------
@@ -78,8 +81,8 @@ class DRAE(AutoencoderDetector):
 
     Notes
     -----
-    Differs from the published method: the layers are RSRAE's; the ratio is taken over a batch; items are scored, as in all
-    detectors here, by ``score``, not only split by the line.
+    Differs from the published method: the layers are RSRAE's; the ratio is taken over a batch; items are
+    scored, as in all detectors here, by ``score``, not only split by the line.
 
     Examples
     --------
@@ -107,7 +110,9 @@ class DRAE(AutoencoderDetector):
 
         return [Step("discrimination", gradient, optimiser.step)]
 
-    def _selection(self, network: Network, rows: AnyRows) -> Callable[[int], Selection | None]:
+    def _selection(  # type: ignore[override]
+        self, network: Network, rows: AnyRows
+    ) -> Callable[[int], Selection | None]:
         trimming = super()._selection(network, rows)
 
         def select(epoch: int) -> Selection | None:
@@ -116,7 +121,7 @@ class DRAE(AutoencoderDetector):
             self._line = two_group_line(torch.cat(squares, dim=-1)).unsqueeze(-1)  # (members, 1)
             return None if trimming is None else trimming(epoch)
 
-        return select  # type: ignore[return-value]
+        return select
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

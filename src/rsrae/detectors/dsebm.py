@@ -1,8 +1,8 @@
 """DSEBM: Zhai, Cheng, Lu and Zhang, "Deep Structured Energy Based Models for Anomaly Detection", ICML 2016.
 
-An energy ``E(x) = ||x - b||^2 / 2 - sum_j softplus(code_j(x))`` whose last term comes from a deep encoder. A step down
-the energy, ``f(x) = x - grad E(x)``, is a reconstruction, and training it to remove noise is score matching: no partition
-function is ever needed.
+An energy ``E(x) = ||x - b||^2 / 2 - sum_j softplus(code_j(x))`` whose last term comes from a deep encoder. A
+step down the energy, ``f(x) = x - grad E(x)``, is a reconstruction, and training it to remove noise is score
+matching: no partition function is ever needed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
-from rsrae.detectors.autoencoders import _check_choice
+from rsrae.detectors.base import check_choice
 from rsrae.detectors.neural import EncodingDetector
 from rsrae.errors import ParameterError
 from rsrae.networks.autograd import _channels_first
@@ -65,15 +65,18 @@ class DSEBM(EncodingDetector):
 
     Parameters
     ----------
-    score : "energy" (DSEBM-e: ``E(x)``) or "reconstruction" (DSEBM-r: ``||x - f(x)||``, the slope of the energy).
-    noise : standard deviation of the noise while training, as a multiple of the root mean square of a batch's values.
-    **common : see :class:`rsrae.detectors.neural.EncodingDetector`; ``intrinsic_dim`` is the number of experts.
+    scored_by : "energy" (DSEBM-e: ``E(x)``) or "reconstruction" (DSEBM-r: ``||x - f(x)||``, the slope of the
+        energy).
+    noise : standard deviation of the noise while training, as a multiple of the root mean square of a batch's
+        values.
+    **common : see :class:`rsrae.detectors.neural.EncodingDetector`; ``intrinsic_dim`` is the number of
+        experts.
 
     Notes
     -----
-    Differs from the published code: the noise is relative to the size of the values, where the code the RSRAE paper ran
-    adds a standard deviation of 0.5 to pixels in [-1, 1]; and only the last layer is a softplus (there a ReLU), the others
-    follow the same rule as RSRAE's.
+    Differs from the published code: the noise is relative to the size of the values, where the code the RSRAE
+    paper ran adds a standard deviation of 0.5 to pixels in [-1, 1]; and only the last layer is a softplus
+    (there a ReLU), the others follow the same rule as RSRAE's.
 
     Examples
     --------
@@ -85,30 +88,32 @@ class DSEBM(EncodingDetector):
     True
     """
 
-    def __init__(self, *, score: str = "energy", noise: float = 0.5, **common: Any) -> None:
+    module_: EnergyNetwork
+
+    def __init__(self, *, scored_by: str = "energy", noise: float = 0.5, **common: Any) -> None:
         super().__init__(**common)
-        self.score = score
+        self.scored_by = scored_by
         self.noise = noise
 
     def _build(self, settings: dict[str, Any], generator: torch.Generator) -> nn.Module:
         autoencoder = build_module(self._architecture(settings), generator)
-        *sides, channels = self.input_shape_
-        return EnergyNetwork(autoencoder.encoder, autoencoder.rsr, (channels, *sides))
+        shape = self.input_shape_
+        return EnergyNetwork(autoencoder.encoder, autoencoder.rsr, (shape[-1], *shape[:-1]))
 
     def _loss(self, batch: Batch, generator: torch.Generator) -> Tensor:
         x = _channels_first(batch)
         size = self.noise * math.sqrt(x.square().mean())
         noise = torch.randn(x.shape, generator=generator).to(x) * size
-        return score_matching_loss(self.module_, x, noise)  # type: ignore[arg-type]
+        return score_matching_loss(self.module_, x, noise)
 
     def _row_scores(self, x: Tensor) -> Tensor:
-        if self.score == "energy":
+        if self.scored_by == "energy":
             energy: Tensor = self.module_(x)
             return energy
         return row_norms((x - self.module_.reconstruct(x)).flatten(start_dim=1)).detach()
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        _check_choice("score", self.score, ("energy", "reconstruction"))
+        check_choice("scored_by", self.scored_by, ("energy", "reconstruction"))
         if not self.noise > 0:
             raise ParameterError(f"noise must be positive, got {self.noise}")

@@ -1,11 +1,11 @@
 """GT: Golan and El-Yaniv, "Deep Anomaly Detection Using Geometric Transformations", NeurIPS 2018.
 
-A network learns which of 72 transformations was applied to an image. On images like those it was trained on its answers
-have a typical pattern, which a Dirichlet distribution per transformation describes; the score is minus the log-density of
-an image's 72 answers, up to constants.
+A network learns which of 72 transformations was applied to an image. On images like those it was trained on
+its answers have a typical pattern, which a Dirichlet distribution per transformation describes; the score is
+minus the log-density of an image's 72 answers, up to constants.
 
-Every transformation moves pixels and computes none, so it is kept as a map from a view's pixels to the image's: applying
-one is a look-up, and composing two is a look-up in a look-up.
+Every transformation moves pixels and computes none, so it is kept as a map from a view's pixels to the
+image's: applying one is a look-up, and composing two is a look-up in a look-up.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ import scipy.special
 import torch
 from torch import Tensor, nn
 
-from rsrae.detectors.autoencoders import _check_count
-from rsrae.detectors.base import Rows
+from rsrae.detectors.base import Rows, check_count
 from rsrae.detectors.neural import ModuleDetector
 from rsrae.errors import InputError, ParameterError
 from rsrae.networks.autograd import _channels_first
 from rsrae.networks.rows import AnyRows
-from rsrae.networks.wide_resnet import WideResNet
+from rsrae.networks.wide_resnet import WIDTHS, WideResNet
 from rsrae.thresholds import FloatArray
 
 SMALLEST_SIDE = 4  # below it a shift by a quarter of the side is no shift
+LARGEST_SIDE = 1024
 LARGEST_ROUNDS = 1000
 
 
@@ -46,10 +46,11 @@ TRANSFORMATIONS = tuple(
 
 
 def pixel_maps(height: int, width: int) -> Tensor:
-    """For each transformation and each pixel of the view, the number of the image's pixel that is shown there.
+    """For each transformation and each pixel of the view, the number of the image's pixel that is shown
+    there.
 
-    Views are square, so that quarter turns keep their shape: the shorter side is extended by reflection. What a shift
-    uncovers is filled by reflection, too.
+    Views are square, so that quarter turns keep their shape: the shorter side is extended by reflection. What
+    a shift uncovers is filled by reflection, too.
 
     >>> pixel_maps(28, 28).shape, pixel_maps(20, 28).shape
     (torch.Size([72, 784]), torch.Size([72, 784]))
@@ -89,25 +90,27 @@ def fit_dirichlet(mean_p: FloatArray, mean_log_p: FloatArray) -> FloatArray:
 class GeometricTransformations(ModuleDetector):
     """Anomaly detection by geometric transformations (Golan and El-Yaniv 2018); images only.
 
-    The default network is the published one and is meant for a GPU. On a CPU use ``widen=1``: a twelfth of the cost.
+    The default network is the published one and is meant for a GPU. On a CPU use ``widen=1``: a twelfth of
+    the cost.
 
     Parameters
     ----------
     depth : of the wide residual network: 10, 16, 22, ...
     widen : its widening factor.
-    **common : see :class:`rsrae.detectors.neural.NeuralDetector`. An epoch shows all 72 views of every image; the default
-        of 3 is ``ceil(200 / 72)``.
+    **common : see :class:`rsrae.detectors.neural.NeuralDetector`. An epoch shows all 72 views of every image;
+        the default of 3 is ``ceil(200 / 72)``.
 
     Notes
     -----
-    Differs from the published code: images that are not square are extended to squares by reflection; shifts are a quarter
-    of the side (there 8 pixels of 32); the scale of the pixels is learnt in ``fit`` and the same afterwards; probabilities
-    are handled as logarithms, so none is rounded to zero. An image and its 72 views are one batch when scored: a score is
-    the same in any company, bit for bit.
+    Differs from the published code: images that are not square are extended to squares by reflection; shifts
+    are a quarter of the side (there 8 pixels of 32); the scale of the pixels is learnt in ``fit`` and the
+    same afterwards; probabilities are handled as logarithms, so none is rounded to zero. An image and its 72
+    views are one batch when scored: a score is the same in any company, bit for bit.
     """
 
     accepts: ClassVar[frozenset[str]] = frozenset({"images"})
     scoring_dtype: ClassVar[torch.dtype] = torch.float32
+    module_: _ViewClassifier
 
     def __init__(
         self,
@@ -124,17 +127,20 @@ class GeometricTransformations(ModuleDetector):
         self.widen = widen
 
     def _build(self, settings: dict[str, Any], generator: torch.Generator) -> nn.Module:
-        height, width, channels = self.input_shape_
-        if max(height, width) < SMALLEST_SIDE:
+        height, width, channels = self.input_shape_  # type: ignore[misc]
+        if not SMALLEST_SIDE <= max(height, width) <= LARGEST_SIDE:
             raise InputError(
-                f"images of {height} x {width} pixels are too small to be shifted by a quarter; "
-                f"at least one side must have {SMALLEST_SIDE}"
+                f"images of {height} x {width} pixels: the longer side must have between {SMALLEST_SIDE} and "
+                f"{LARGEST_SIDE}; resize them"
             )
         classifier = WideResNet(channels, len(TRANSFORMATIONS), depth=self.depth, widen=self.widen, generator=generator)
         return _ViewClassifier(classifier, pixel_maps(height, width))
 
+    def _least_size(self) -> int:
+        return (self.depth - 4) // 6 * 9 * (WIDTHS[-1] * self.widen) ** 2
+
     def _training_rows(self, rows: AnyRows) -> _Views:
-        return _Views(rows, self.module_.maps)  # type: ignore[arg-type]
+        return _Views(rows, self.module_.maps)
 
     def _loss(self, batch: tuple[Tensor, Tensor], generator: torch.Generator) -> Tensor:
         views, labels = batch
@@ -158,8 +164,8 @@ class GeometricTransformations(ModuleDetector):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        _check_count("depth", self.depth)
-        _check_count("widen", self.widen)
+        check_count("depth", self.depth)
+        check_count("widen", self.widen)
         if self.depth < 10 or (self.depth - 4) % 6:
             raise ParameterError(f"depth must be 10, 16, 22, ... (6 k + 4), got {self.depth}")
 

@@ -15,6 +15,6 @@ def load(path: str | os.PathLike[str], **parameters: Any) -> Any:
     header, arrays = modelfile.read_model(path)
     names = {method.class_name: name for name, method in METHODS.items()}
     stored = header.get("detector")
-    if stored not in names:
+    if not isinstance(stored, str) or stored not in names:
         raise ModelFileError(f"{path}: holds a {stored!r}, which this version does not know; upgrade rsrae")
     return detector_class(names[stored])._from_file(path, header, arrays, parameters)

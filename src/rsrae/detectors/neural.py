@@ -1,12 +1,15 @@
 """What detectors made of any torch network share, autoencoder or not.
 
-``NeuralDetector`` owns the parameters of preprocessing and training. ``ModuleDetector`` adds one torch module trained with
-autograd: such a detector says how the module is built (``_build``), what is minimised (``_loss``), what is learnt after
-training (``_after_training``) and how rows are scored (``_row_scores``); the loop, the model file and the seeds are here.
+``NeuralDetector`` owns the parameters of preprocessing and training. ``ModuleDetector`` adds one torch module
+trained with autograd: such a detector says how the module is built (``_build``), what is minimised
+(``_loss``), what is learnt after training (``_after_training``) and how rows are scored (``_row_scores``);
+the loop, the model file and the seeds are here.
 """
 
 from __future__ import annotations
 
+import itertools
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
@@ -18,8 +21,8 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
-from rsrae.detectors.autoencoders import _check_choice, _check_count, _range, _to_numpy
-from rsrae.detectors.base import BaseDetector, Rows
+from rsrae.detectors.autoencoders import _range, _to_numpy
+from rsrae.detectors.base import BaseDetector, Rows, check_choice, check_count
 from rsrae.errors import ParameterError
 from rsrae.modelfile import Arrays
 from rsrae.networks.architecture import ACTIVATIONS, Architecture, choose_activation
@@ -36,16 +39,18 @@ class NeuralDetector(BaseDetector):
 
     Parameters
     ----------
-    scaling : "robust" (median and interquartile range per column), "unit-cube" (to [-1, 1]), "none", or "auto": robust
-        for tables, unit-cube for images, none for sparse rows.
+    scaling : "robust" (median and interquartile range per column), "unit-cube" (to [-1, 1]), "none", or
+        "auto": robust for tables, unit-cube for images, none for sparse rows.
     tame : with robust scaling, pass each value through asinh, so that far values do not outweigh a row.
     unit_norm : scale each row to unit l2 norm; "auto": for sparse rows and images, not for tables.
     epochs, batch_size, learning_rate : of Adam.
-    contamination : share of anomalies in (0, 0.5] that draws the line, or "auto" to estimate it from the scores.
+    contamination : share of anomalies in (0, 0.5] that draws the line, or "auto" to estimate it from the
+        scores.
     on_epoch : called after every epoch with a :class:`rsrae.training.Epoch`; return False to stop.
     random_state : seed, generator of numpy's, or None.
     device : where to compute: "cpu", "cuda", ...
-    n_threads : threads while fitting and scoring; None takes one for tables and torch's own number for images.
+    n_threads : threads while fitting and scoring; None takes one for tables and torch's own number for
+        images.
     """
 
     def __init__(
@@ -99,16 +104,16 @@ class NeuralDetector(BaseDetector):
         return 1 if len(self.input_shape_) == 1 else None
 
     def _check_parameters(self) -> None:
-        _check_count("epochs", self.epochs)
-        _check_count("batch_size", self.batch_size)
+        check_count("epochs", self.epochs)
+        check_count("batch_size", self.batch_size)
         if self.n_threads is not None:
-            _check_count("n_threads", self.n_threads)
+            check_count("n_threads", self.n_threads)
         if not self.learning_rate > 0:
             raise ParameterError(f"learning_rate must be positive, got {self.learning_rate}")
-        _check_choice("unit_norm", self.unit_norm, ("auto", True, False))
+        check_choice("unit_norm", self.unit_norm, ("auto", True, False))
         try:
-            torch.empty(0, device=self.device)
-        except (RuntimeError, AssertionError) as error:
+            torch.zeros(1, device=self.device).cpu()
+        except (RuntimeError, AssertionError, TypeError) as error:
             first_line = str(error).splitlines()[0]
             raise ParameterError(f"device={self.device!r} cannot be used here: {first_line}") from error
 
@@ -123,6 +128,7 @@ class ModuleDetector(NeuralDetector):
     """
 
     scoring_dtype: ClassVar[torch.dtype] = torch.float64
+    module_: nn.Module
 
     # -- what a detector writes ------------------------------------------------------------------------------------
 
@@ -138,8 +144,12 @@ class ModuleDetector(NeuralDetector):
     def _row_scores(self, x: Tensor) -> Tensor:
         """Scores of preprocessed rows ``(rows, ...)``, channels first; higher is stranger."""
 
+    @abstractmethod
+    def _least_size(self) -> int:
+        """A number of weights that the module surely has, from the parameters alone."""
+
     def _settings(self, X: Rows) -> dict[str, Any]:
-        """What the module depends on beside parameters and shape of the input: plain values, kept in the model file."""
+        """What else the module depends on, beside parameters and the input's shape; stored as JSON."""
         return {}
 
     def _training_rows(self, rows: AnyRows) -> TrainingRows[Any]:
@@ -185,7 +195,10 @@ class ModuleDetector(NeuralDetector):
         center, scale = arrays["preprocessor.center"], arrays["preprocessor.scale"]
         self.preprocessor_ = Preprocessor(center, scale, bool(state["tame"]), bool(state["unit_norm"]))
         self.history_ = {str(name): [float(v) for v in losses] for name, losses in state["history"].items()}
+        if center.shape not in ((1,), self.input_shape_) or center.shape != scale.shape or not (scale > 0).all():
+            raise ValueError("center and scale do not fit the input")
         self._check_parameters()
+        self._check_size(arrays)
         self.settings_ = dict(state["settings"])
         self.module_ = self._make_module(torch.Generator().manual_seed(0)).to(self.scoring_dtype).eval()
         prefix = "module."
@@ -194,6 +207,13 @@ class ModuleDetector(NeuralDetector):
         )
 
     # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _check_size(self, arrays: Arrays) -> None:
+        # A file may ask for a network of any size; built is none that is larger than the tensors that came with it.
+        if self._least_size() > sum(array.size for array in arrays.values()):
+            raise ValueError("the network would be larger than the file")
+        if not all(np.isfinite(array).all() for array in arrays.values()):
+            raise ValueError("the tensors hold NaN or infinity")
 
     def _make_module(self, generator: torch.Generator) -> nn.Module:
         # torch's layers draw initial values from the global generator before ours replace them.
@@ -267,6 +287,13 @@ class EncodingDetector(ModuleDetector):
             activation = choose_activation(*_range(make_rows(X, self.preprocessor_, cache=False)))
         return {"activation": activation}
 
+    def _least_size(self) -> int:
+        n_inputs, *sides = reversed(self.input_shape_)
+        # Every convolution halves the sides of an image; tables have none.
+        n_places: int = math.prod(-(-side // 2 ** min(len(self.hidden), 64)) for side in sides)
+        widths = (n_inputs, *self.hidden)
+        return sum(a * b for a, b in itertools.pairwise(widths)) + n_places * widths[-1] * self.intrinsic_dim
+
     def _architecture(self, settings: dict[str, Any]) -> Architecture:
         return Architecture(
             input_shape=self.input_shape_,
@@ -278,9 +305,9 @@ class EncodingDetector(ModuleDetector):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        _check_count("intrinsic_dim", self.intrinsic_dim)
+        check_count("intrinsic_dim", self.intrinsic_dim)
         if not self.hidden:
             raise ParameterError("hidden must name at least one layer, for example (32, 64, 128)")
         for width in self.hidden:
-            _check_count("hidden", width)
-        _check_choice("activation", self.activation, ("auto", *ACTIVATIONS))
+            check_count("hidden", width)
+        check_choice("activation", self.activation, ("auto", *ACTIVATIONS))

@@ -49,8 +49,7 @@ class PreprocessedDetector(BaseDetector):
     def preprocess(self, X: Any) -> FloatArray:
         """The items as the method sees them: dense rows, images flattened."""
         check_is_fitted(self, "offset_")
-        rows: Any = self._transform(self._check_rows(X, reset=False))
-        return rows.toarray() if sp.issparse(rows) else rows
+        return to_dense(self._transform(self._check_rows(X, reset=False)))
 
     # -- what a detector writes ------------------------------------------------------------------------------------
 
@@ -98,14 +97,18 @@ class PreprocessedDetector(BaseDetector):
     def _transform(self, X: Rows) -> Matrix:
         if sp.issparse(X):
             return self.preprocessor_.apply_sparse(X.astype(np.float64))
-        values = np.ascontiguousarray(X, dtype=np.float64)
-        transformed: npt.NDArray[np.float64] = self.preprocessor_.apply(torch.from_numpy(values)).numpy()
-        return flatten(transformed)
+        values = np.require(X, np.float64, ["C", "W"])  # torch wants memory it could write to
+        return flatten(self.preprocessor_.apply(torch.from_numpy(values)).numpy())
 
 
-def flatten(X: Any) -> Any:
+def flatten(X: Rows) -> Matrix:
     """Images as rows of pixel values; tables and sparse rows as they are."""
-    return X.reshape(X.shape[0], -1) if X.ndim > 2 else X
+    return X.reshape((X.shape[0], -1)) if X.ndim > 2 else X
+
+
+def to_dense(X: Any) -> npt.NDArray[Any]:
+    """The same rows as a plain array."""
+    return np.asarray(X.toarray() if hasattr(X, "toarray") else X)
 
 
 def pack_rows(name: str, rows: Matrix) -> Arrays:
@@ -125,9 +128,7 @@ def unpack_rows(name: str, arrays: Arrays, n_columns: int) -> Matrix:
     return rows
 
 
-def expect_shape(
-    name: str, array: npt.NDArray[Any], shape: tuple[int | None, ...]
-) -> npt.NDArray[np.float64]:
+def expect_shape(name: str, array: npt.NDArray[Any], shape: tuple[int | None, ...]) -> npt.NDArray[np.float64]:
     """The array, if it has this shape (None: any length), or a ValueError."""
     fits = array.ndim == len(shape) and all(
         wanted is None or side == wanted for side, wanted in zip(array.shape, shape, strict=True)

@@ -15,22 +15,25 @@ from rsrae.training import Step
 class RCAE(AutoencoderDetector):
     """Robust (convolutional) autoencoder (Chalapathy, Menon and Chawla 2017).
 
-    Every row is explained as ``AE(x - n) + n``, where ``n`` holds few and large entries: soft-thresholding takes out of a row
-    what the autoencoder is far from, and the autoencoder learns from what is left. New rows are scored by how badly the
-    autoencoder reconstructs them, as they are. Convolutional for images, dense for tables.
+    Every row is explained as ``AE(x - n) + n``, where ``n`` holds few and large entries: soft-thresholding
+    takes out of a row what the autoencoder is far from, and the autoencoder learns from what is left. New
+    rows are scored by how badly the autoencoder reconstructs them, as they are. Convolutional for images,
+    dense for tables.
 
     Parameters
     ----------
-    sparsity : lambda, from where on an entry's residual counts as noise, in units of a typical entry's size (one for tables
-        after robust scaling, ``1 / sqrt(columns)`` where rows have unit norm). Larger means less is taken out.
+    sparsity : lambda, from where on an entry's residual counts as noise, in units of a typical entry's size
+        (one for tables after robust scaling, ``1 / sqrt(columns)`` where rows have unit norm). Larger means
+        less is taken out.
     weight_decay : mu, weight of half the squared norm of all parameters.
     **common : see :class:`rsrae.detectors.autoencoders.AutoencoderDetector`.
 
     Notes
     -----
-    Differs from the published code, which does not run: the noise of a batch is computed at the weights of the moment, not
-    stored for all rows and refreshed after every pass (see :mod:`rsrae.detectors.decomposition`); the layers are RSRAE's;
-    lambda is in units of the data, so one default serves all.
+    Differs from the published code, which does not run: the noise of a batch is computed at the weights of
+    the moment, not stored for all rows and refreshed after every pass (see
+    :mod:`rsrae.detectors.decomposition`); the layers are RSRAE's; lambda is in units of the data, so one
+    default serves all.
 
     Examples
     --------

@@ -10,7 +10,8 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from rsrae.detectors.autoencoders import AutoencoderDetector, _check_choice, _check_count, _to_numpy
+from rsrae.detectors.autoencoders import AutoencoderDetector, _to_numpy
+from rsrae.detectors.base import check_choice, check_count
 from rsrae.detectors.decomposition import PENALTIES, Splitter, decomposition_step, to_dense
 from rsrae.errors import ParameterError
 from rsrae.networks.batches import Batch
@@ -22,25 +23,27 @@ from rsrae.training import Step
 class RDA(AutoencoderDetector):
     """Robust deep autoencoder (Zhou and Paffenroth 2017): ``X = L + S``, L for the autoencoder, S sparse.
 
-    A row's score is the distance between the row itself and the reconstruction of its clean part, ``||x - AE(x - s)||`` (or
-    the cosine distance of the two, see ``score``). New rows are split first, as those in training are: the score is the same
-    function of a row in both. Scoring the clean part instead would hide exactly what was taken out.
+    A row's score is the distance between the row itself and the reconstruction of its clean part, ``||x -
+    AE(x - s)||`` (or the cosine distance of the two, see ``score``). New rows are split first, as those in
+    training are: the score is the same function of a row in both. Scoring the clean part instead would hide
+    exactly what was taken out.
 
     Parameters
     ----------
     penalty : "l21" (whole rows are sparse: anomalous items) or "l1" (single entries are: noisy cells).
-    sparsity : lambda, the residual from which on something goes to S, in units of a typical row's norm ("l21") or of a
-        typical entry's size ("l1"): one for tables after robust scaling; for rows of unit norm 1 and ``1 / sqrt(columns)``.
-        Larger means less goes to S.
+    sparsity : lambda, the residual from which on something goes to S, in units of a typical row's norm
+        ("l21") or of a typical entry's size ("l1"): one for tables after robust scaling; for rows of unit
+        norm 1 and ``1 / sqrt(columns)``. Larger means less goes to S.
     rounds : proximal steps for each split.
     **common : see :class:`rsrae.detectors.autoencoders.AutoencoderDetector`.
 
     Notes
     -----
-    Differs from the published code: S is solved for at the weights of the moment, batch by batch, instead of being stored
-    for all rows and refreshed between trainings (see :mod:`rsrae.detectors.decomposition`), so it also exists for new rows;
-    lambda has a default in units of the data, where the published experiments choose it with labels; items are ranked by
-    their distance to the reconstruction and not only flagged by whether their S is zero.
+    Differs from the published code: S is solved for at the weights of the moment, batch by batch, instead of
+    being stored for all rows and refreshed between trainings (see :mod:`rsrae.detectors.decomposition`), so
+    it also exists for new rows; lambda has a default in units of the data, where the published experiments
+    choose it with labels; items are ranked by their distance to the reconstruction and not only flagged by
+    whether their S is zero.
 
     Examples
     --------
@@ -59,7 +62,7 @@ class RDA(AutoencoderDetector):
         self.rounds = rounds
 
     def split(self, X: Any) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """L and S of each item by the first member, in the space the network sees: they add up to ``preprocess(X)``."""
+        """L and S of each item by the first member; they add up to ``preprocess(X)``."""
         check_is_fitted(self, "offset_")
         rows = self._rows_to_score(self._check_rows(X, reset=False))
         network = self._scoring_networks()[0]
@@ -68,7 +71,7 @@ class RDA(AutoencoderDetector):
         return _to_numpy(torch.cat([x[0] for x in blocks]) - S), _to_numpy(S)
 
     def reconstruct(self, X: Any) -> npt.NDArray[np.float64]:
-        """``AE(x - s)`` of every item, averaged over members, in the space the network sees (see ``preprocess``)."""
+        """``AE(x - s)`` of every item, averaged over members, in the space the network sees."""
         check_is_fitted(self, "offset_")
         rows = self._rows_to_score(self._check_rows(X, reset=False))
         networks = self._scoring_networks()
@@ -107,7 +110,7 @@ class RDA(AutoencoderDetector):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        _check_choice("penalty", self.penalty, PENALTIES)
-        _check_count("rounds", self.rounds)
+        check_choice("penalty", self.penalty, PENALTIES)
+        check_count("rounds", self.rounds)
         if not self.sparsity > 0:
             raise ParameterError(f"sparsity must be positive, got {self.sparsity}")

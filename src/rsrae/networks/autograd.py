@@ -15,7 +15,7 @@ from rsrae.errors import InputError
 from rsrae.networks.architecture import Architecture
 from rsrae.networks.batches import Batch, SparseBatch
 from rsrae.networks.modules import Autoencoder, Forward
-from rsrae.networks.network import Joint, Network
+from rsrae.networks.network import Joint, Network, copy_exactly
 from rsrae.rsr import orthogonality_penalty, row_norms, weighted_mean_power
 
 
@@ -92,7 +92,7 @@ class AutogradNetwork(Network):
         """Take over what ``state`` gave."""
         with torch.no_grad():
             for name, tensor in self.module.state_dict().items():
-                tensor.copy_(state[name][0])
+                copy_exactly(tensor, state[name][0])
 
     def to(self, *, dtype: torch.dtype | None = None, device: torch.device | str | None = None) -> AutogradNetwork:
         """A copy with another number type or on another device."""

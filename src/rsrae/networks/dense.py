@@ -19,7 +19,7 @@ from torch import Tensor
 
 from rsrae.networks.architecture import ACTIVATIONS, NORM_EPS, Activation, Architecture
 from rsrae.networks.batches import Batch, SparseBatch
-from rsrae.networks.network import Joint, Network, Similarity
+from rsrae.networks.network import Joint, Network, Similarity, copy_exactly
 from rsrae.rsr import (
     SQUARED_NORM_FLOOR,
     initial_subspace,
@@ -222,10 +222,8 @@ class DenseNetwork(Network):
 
     def load_state(self, state: dict[str, Tensor]) -> None:
         """Take over what ``state`` gave."""
-        for name, view in self._views(self.parameters):
-            view.copy_(state[name])
-        for name, tensor in self._statistics.items():
-            tensor.copy_(state[name])
+        for name, view in (*self._views(self.parameters), *self._statistics.items()):
+            copy_exactly(view, state[name])
 
     def to(self, *, dtype: torch.dtype | None = None, device: torch.device | str | None = None) -> DenseNetwork:
         """A copy with another number type or on another device."""

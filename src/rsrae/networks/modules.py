@@ -58,7 +58,8 @@ class Autoencoder(nn.Module):
 def build_module(architecture: Architecture, generator: torch.Generator) -> Autoencoder:
     """The module of an architecture: dense for tables, convolutional for images (channels first)."""
     build = dense_modules if len(architecture.input_shape) == 1 else convolutional_modules
-    encoder, decoder, latent_dim = build(architecture)
+    with torch.random.fork_rng(devices=[]):  # torch's layers first draw values from the global generator
+        encoder, decoder, latent_dim = build(architecture)
     initialise_glorot(encoder, generator)
     rsr = RSRLayer(
         latent_dim,

@@ -144,6 +144,13 @@ def orthogonality_step(network: Network, *, learning_rate: float, threshold: flo
     return Step("orthogonality", gradient, optimiser.step, threshold)
 
 
+def copy_exactly(target: Tensor, source: Tensor) -> None:
+    """Copy a tensor of the same shape; torch's own copy would repeat a smaller one."""
+    if target.shape != source.shape:
+        raise ValueError(f"a tensor of shape {tuple(target.shape)} is needed, got {tuple(source.shape)}")
+    target.copy_(source)
+
+
 def _as_A(flat: Tensor, network: Network) -> Tensor:
     # A may be stored either way round; its gradient must lie in the flat buffer as A itself does.
     return flat.as_strided(network.A.shape, network.A.stride())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import torch
 from torch import Tensor, nn
 
@@ -33,7 +35,7 @@ class WideResNet(nn.Module):
             raise ParameterError(f"depth must be 10, 16, 22, ... (6 k + 4), got {depth}")
         widths = [WIDTHS[0], *(width * widen for width in WIDTHS)]
         blocks: list[nn.Module] = []
-        for group, (n_in, n_out) in enumerate(zip(widths[:-1], widths[1:], strict=True)):
+        for group, (n_in, n_out) in enumerate(itertools.pairwise(widths)):
             for number in range((depth - 4) // 6):
                 is_first = number == 0
                 stride = 2 if is_first and group > 0 else 1
@@ -60,7 +62,8 @@ class WideResNet(nn.Module):
 
 
 class ResidualBlock(nn.Module):
-    """Normalise, activate, convolve, twice; beside it the identity, or a 1 x 1 convolution where the width changes."""
+    """Normalise, activate, convolve, twice; beside it the identity, or a 1 x 1 convolution where the width
+    changes."""
 
     def __init__(self, n_in: int, n_out: int, stride: int) -> None:
         super().__init__()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 from rsrae.paper.protocol import OutlierChoice, Recipe
@@ -57,7 +57,8 @@ class Cell:
 
     def as_row(self) -> dict[str, Any]:
         """Return the fields as plain JSON values."""
-        return asdict(self) | {"classes": list(self.classes), "params": dict(self.params)}
+        row = {field.name: getattr(self, field.name) for field in fields(self)}
+        return row | {"classes": list(self.classes), "params": dict(self.params)}
 
     @staticmethod
     def from_row(row: Mapping[str, Any]) -> Cell:

@@ -162,8 +162,9 @@ def _rows_as_they_come(missing: deque[Cell], jobs: int, measure: Measure) -> Ite
                 if row is None:
                     row = _as_row(cell, {"status": "failed", "error": f"worker ended: {worker.ending()}"}, jobs)
                     workers.remove(worker)
-                    worker = _Worker(context, measure, jobs)
-                    workers.append(worker)
+                    if missing:
+                        worker = _Worker(context, measure, jobs)
+                        workers.append(worker)
                 if missing:
                     worker.give(missing.popleft())
                 yield cell, row

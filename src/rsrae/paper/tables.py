@@ -117,9 +117,9 @@ def planned_rows(name: str, profile: Profile, results_dir: Path) -> tuple[list[R
 
     "full" also reads what a quick run finished, since its cells are the same.
     """
-    wanted = {cell.id for cell in plan(name, profile)}
+    wanted = set(plan(name, profile))
     rows = finished_rows(results_dir / f"{name}.jsonl")
-    current = [row for row in rows if row["code_version"] == CODE_VERSION and row["id"] in wanted]
+    current = [row for row in rows if row["code_version"] == CODE_VERSION and Cell.from_row(row) in wanted]
     return current, len(wanted)
 
 

@@ -1,7 +1,7 @@
 // Draws the report from the JSON block beside it.
 //
-// One state (where the line lies, what is searched, what is selected on the map, which page); `update` brings counts and
-// list in line with it, `moveLine` the charts as well. Users' text enters the page through `textContent` only.
+// One state (where the line lies, what is searched, what is selected on the map, which page); `update` brings counts
+// and list in line with it, `moveLine` the charts as well. Users' text enters the page through `textContent` only.
 
 "use strict";
 
@@ -360,7 +360,8 @@
         formatter: ([{ dataIndex }]) => {
           const from = formatScore(axis.score(axis.min + dataIndex * width));
           const to = formatScore(axis.score(axis.min + (dataIndex + 1) * width));
-          return `Score ${from} to ${to}<br>${formatCount(normal[dataIndex])} normal, ${formatCount(flagged[dataIndex])} flagged`;
+          const counts = `${formatCount(normal[dataIndex])} normal, ${formatCount(flagged[dataIndex])} flagged`;
+          return `Score ${from} to ${to}<br>${counts}`;
         },
       },
       xAxis: [
@@ -568,7 +569,7 @@
 
   // ---- CSV ---------------------------------------------------------------------------------------
 
-  // A spreadsheet runs text that starts like a formula; an apostrophe in front keeps it text. Numbers may keep their sign.
+  // A spreadsheet runs text that starts like a formula; an apostrophe in front keeps it text. Numbers keep their sign.
   function csvField(value) {
     const text = String(value);
     const safe = /^[=+\-@\t\r]/.test(text) && !looksNumeric(text) ? "'" + text : text;

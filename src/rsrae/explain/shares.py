@@ -1,0 +1,293 @@
+"""Scores split into parts of features.
+
+Where the score is made of a reconstruction, the split is exact. With x the item as the network sees it, x_hat its
+reconstruction, u and v the two scaled to unit norm:
+
+========== ==================== ===========================================================================
+score      is                   part of feature j
+========== ==================== ===========================================================================
+euclidean  ``||x - x_hat||``    ``(x_j - x_hat_j)**2 / ||x - x_hat||``
+cosine     ``1 - cos(x, x_hat)`` ``(u_j - v_j)**2 / 2``
+========== ==================== ===========================================================================
+
+The parts are not negative and add up to the score. A share is a part divided by the score, so shares add up to one. The
+score of an ensemble is the mean of its members' standardised scores; a member's parts count by its unstandardised
+score divided by its spread, which is what it puts into that mean.
+
+Other methods are asked: how much lower is the score when one feature is set to its typical value? Drops, taken as
+zero where the score rises, are scaled to add up to one. This sees one feature at a time; a pair that is strange only
+together shows in both, or, if each alone changes nothing, in neither: the shares are then all equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+import torch
+from torch import Tensor
+
+from rsrae.detectors.autoencoders import AutoencoderDetector
+from rsrae.errors import InputError
+
+FloatArray = npt.NDArray[np.float64]
+Groups = Sequence[npt.NDArray[np.int64]]
+
+REFERENCE_ROWS = 10_000  # enough to know what is typical
+PATCHES_PER_SIDE = 8  # for methods that are asked, pictures change patch by patch
+DENSE_LIMIT_BYTES = 2**30  # the largest sparse matrix that is made dense for a method that needs it
+_BLOCK_VALUES = 2**22
+
+
+class Shares(NamedTuple):
+    """The split of some items' scores.
+
+    Attributes
+    ----------
+    scores : ``(n,)``.
+    shares : ``(n, features)``, each row adds up to one; for pictures ``(n, h, w)``.
+    expected : what the model expected, in the units of ``X`` and its shape; None where the method expects nothing.
+    """
+
+    scores: FloatArray
+    shares: FloatArray
+    expected: FloatArray | None
+
+
+def feature_shares(detector: Any, X: Any, *, groups: Groups | None = None, reference: Any = None) -> Shares:
+    """Split the scores of some rows.
+
+    Parameters
+    ----------
+    detector : fitted.
+    X : rows as the detector takes them, few: they are made dense here if they are sparse.
+    groups : features that belong together, as arrays of their numbers; the methods that are asked change them at
+        once. Each feature is on its own if None. The result is by feature in any case: a group's share is then
+        spread evenly over its features.
+    reference : rows that say what is typical; only needed by the methods that are asked (default: ``X``).
+
+    Examples
+    --------
+    >>> from rsrae import RSRAE
+    >>> X = np.random.default_rng(0).normal(size=(100, 4))
+    >>> X[0, 2] = 30
+    >>> detector = RSRAE(epochs=5, random_state=0).fit(X)
+    >>> int(feature_shares(detector, X[:1]).shares.argmax())
+    2
+    """
+    if is_explained_exactly(detector):
+        rows = accepted_form(X, detector.accepts)
+        return _joined([_reconstruction_shares(detector, block) for block in _blocks(rows)])
+    typical = None if is_sparse(X) else _typical(X if reference is None else reference, groups)
+    return _joined([_replacement_shares(detector, X[i : i + 1], groups, typical) for i in range(X.shape[0])])
+
+
+def is_explained_exactly(detector: Any) -> bool:
+    """Whether the detector's score is made of a reconstruction, and so falls apart into features."""
+    # A detector of the family that scores in its own way is asked like any other.
+    scoring = ("_score", "_member_scores", "_errors", "_distance")
+    return isinstance(detector, AutoencoderDetector) and all(
+        getattr(type(detector), name) is getattr(AutoencoderDetector, name) for name in scoring
+    )
+
+
+def n_scored_rows(detector: Any, X: Any, n_groups: int) -> int:
+    """How many rows have to be scored to explain one: what an explanation costs."""
+    if is_explained_exactly(detector):
+        return 1
+    if is_sparse(X):
+        return int(-(-X.nnz // max(1, X.shape[0]))) + 1
+    return 1 + (PATCHES_PER_SIDE**2 if X.ndim > 2 else n_groups)
+
+
+def accepted_form(X: Any, accepts: frozenset[str]) -> Any:
+    """Rows in a form the method accepts: as they are, or else flattened to a table of numbers.
+
+    >>> accepted_form(np.zeros((5, 4, 3)), frozenset({"table"})).shape
+    (5, 12)
+    """
+    kind = "sparse" if is_sparse(X) else "table" if X.ndim == 2 else "images"
+    if kind in accepts:
+        return X
+    if "table" not in accepts:
+        found = {"sparse": "documents", "table": "a table", "images": "images"}[kind]
+        raise InputError(f"takes {' and '.join(sorted(accepts))} only, not {found}")
+    if not is_sparse(X):
+        return X.reshape(X.shape[0], -1)
+    if X.shape[0] * X.shape[1] * X.dtype.itemsize > DENSE_LIMIT_BYTES:
+        raise InputError(f"takes only dense rows, and {X.shape[0]:,} x {X.shape[1]:,} numbers are too many for that")
+    return X.toarray()
+
+
+def is_sparse(X: Any) -> bool:
+    """Whether these are sparse rows."""
+    return bool(sp.issparse(X))
+
+
+# -- scores made of a reconstruction -----------------------------------------------------------------------------------
+
+
+def _reconstruction_shares(detector: AutoencoderDetector, X: Any) -> Shares:
+    x = torch.from_numpy(detector.preprocess(X))  # (n, ...)
+    with torch.inference_mode():
+        networks = detector._scoring_networks()
+        batch = x.unsqueeze(0).to(detector.device)
+        x_hat = torch.cat([network.reconstruct(batch) for network in networks]).cpu()
+    shape = x.shape
+    x, x_hat = x.flatten(start_dim=1), x_hat.flatten(start_dim=2)  # (n, m), (members, n, m)
+    is_cosine = detector._score_name() == "cosine"
+    parts = (_unit(x) - _unit(x_hat) if is_cosine else x - x_hat).square()
+    weights = torch.from_numpy(detector.member_scores(X))  # (members, n)
+    if weights.shape[0] > 1:
+        weights = weights / detector._spread[:, None]
+    shares = _shares_of((_to_one(parts) * weights.unsqueeze(-1)).sum(dim=0).numpy())
+    x_hat = x_hat.mean(dim=0) if not is_cosine else _unit(x_hat).mean(dim=0) * _norms(x)
+    expected = detector.preprocessor_.undo((x_hat * _lost_norms(detector, X)).view(shape).numpy())
+    if len(shape) > 2:  # the channels of a pixel together
+        shares = shares.reshape(shape).sum(axis=-1)
+    return Shares(detector.anomaly_score(X), shares, expected)
+
+
+def _lost_norms(detector: AutoencoderDetector, X: Any) -> Tensor:
+    """By how much rows were divided to have unit norm, ``(n, 1)``: what ``undo`` cannot know."""
+    if not detector.preprocessor_.unit_norm:
+        return torch.ones(1, 1, dtype=torch.float64)
+    before = replace(detector.preprocessor_, unit_norm=False)
+    if is_sparse(X):
+        rows = torch.from_numpy(before.apply_sparse(sp.csr_array(X)).toarray())
+    else:
+        rows = torch.from_numpy(np.array(X))
+        rows = before.apply((rows.unsqueeze(-1) if rows.ndim == 3 else rows).double())
+    return _norms(rows.flatten(start_dim=1).double())
+
+
+def _norms(rows: Tensor) -> Tensor:
+    norms: Tensor = torch.linalg.vector_norm(rows, dim=-1, keepdim=True)
+    return norms
+
+
+def _unit(rows: Tensor) -> Tensor:
+    return rows / _norms(rows).clamp_min(1e-12)
+
+
+def _to_one(parts: Tensor) -> Tensor:
+    return parts / parts.sum(dim=-1, keepdim=True).clamp_min(1e-300)
+
+
+# -- methods that are asked --------------------------------------------------------------------------------------------
+
+
+def _replacement_shares(detector: Any, row: Any, groups: Groups | None, typical: npt.NDArray[Any] | None) -> Shares:
+    if is_sparse(row):
+        return _word_drops(detector, sp.csr_array(row))
+    assert typical is not None
+    is_image = row.ndim > 2
+    masks = _patches(row.shape[1:3]) if is_image else _columns(row.shape[1], groups)
+    score, lower = _score_changed(
+        detector,
+        row,
+        len(masks),
+        lambda numbers: np.concatenate([_replaced(row, masks[k], typical) for k in numbers]),
+    )
+    drops = np.maximum(score - lower, 0.0)
+    spread = np.zeros(row.shape[1:3] if is_image else row.shape[1])
+    for drop, mask in zip(drops, masks, strict=True):
+        spread[mask] = drop / mask.sum()
+    shares = _shares_of(spread.reshape(1, -1)).reshape(1, *spread.shape)
+    return Shares(np.array([score]), shares, None if is_image else typical[None].astype(np.float64))
+
+
+def _word_drops(detector: Any, row: sp.csr_array) -> Shares:
+    # A word that is absent is typical already; only those present can be taken out.
+    def without(numbers: Sequence[int]) -> sp.csr_array:
+        changed = sp.csr_array(sp.vstack([row] * len(numbers), format="csr"))
+        changed.data = changed.data.copy()
+        changed.data[np.arange(len(numbers)) * row.nnz + np.asarray(numbers)] = 0
+        changed.eliminate_zeros()
+        return changed
+
+    score, lower = _score_changed(detector, row, row.nnz, without)
+    spread = np.zeros((1, row.shape[1]))
+    spread[0, row.indices] = np.maximum(score - lower, 0.0)
+    return Shares(np.array([score]), _shares_of(spread), np.zeros(row.shape))
+
+
+def _score_changed(
+    detector: Any, row: Any, n_changes: int, changed: Callable[[Sequence[int]], Any]
+) -> tuple[float, FloatArray]:
+    score = float(_score(detector, row)[0])
+    size = max(1, _BLOCK_VALUES // max(1, int(np.prod(row.shape[1:]))))
+    blocks = [range(start, min(start + size, n_changes)) for start in range(0, n_changes, size)]
+    lower = [_score(detector, changed(block)) for block in blocks]
+    return score, np.concatenate(lower) if lower else np.empty(0)
+
+
+def _score(detector: Any, X: Any) -> FloatArray:
+    scores: FloatArray = detector.anomaly_score(accepted_form(X, detector.accepts))
+    return scores
+
+
+def _replaced(row: npt.NDArray[Any], mask: npt.NDArray[np.bool_], typical: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    changed = row.copy()
+    changed[0][mask] = typical[mask]
+    return changed
+
+
+def _columns(n_features: int, groups: Groups | None) -> list[npt.NDArray[np.bool_]]:
+    masks = []
+    for group in groups if groups is not None else np.arange(n_features)[:, None]:
+        mask = np.zeros(n_features, dtype=bool)
+        mask[group] = True
+        masks.append(mask)
+    return masks
+
+
+def _patches(shape: tuple[int, ...]) -> list[npt.NDArray[np.bool_]]:
+    masks = []
+    for rows in np.array_split(np.arange(shape[0]), min(PATCHES_PER_SIDE, shape[0])):
+        for columns in np.array_split(np.arange(shape[1]), min(PATCHES_PER_SIDE, shape[1])):
+            mask = np.zeros(shape, dtype=bool)
+            mask[np.ix_(rows, columns)] = True
+            masks.append(mask)
+    return masks
+
+
+def _typical(reference: npt.NDArray[Any], groups: Groups | None) -> npt.NDArray[Any]:
+    sample = reference[:: -(-len(reference) // REFERENCE_ROWS)]
+    typical: npt.NDArray[Any] = np.median(sample, axis=0).astype(sample.dtype)
+    for group in groups or ():
+        members = sample[:, group]
+        # Of columns that are 0 or 1 each, as the categories of one column are, the medians alone could be all 0.
+        if len(group) > 1 and np.isin(members, (0, 1)).all():
+            found, counts = np.unique(members, axis=0, return_counts=True)
+            typical[group] = found[counts.argmax()]
+    return typical
+
+
+# -- both --------------------------------------------------------------------------------------------------------------
+
+
+def _shares_of(parts: npt.NDArray[Any]) -> FloatArray:
+    totals = parts.sum(axis=-1, keepdims=True)
+    even = np.full_like(parts, 1 / parts.shape[-1], dtype=np.float64)
+    shares: FloatArray = np.divide(parts, totals, out=even, where=totals > 0)
+    return shares
+
+
+def _blocks(X: Any) -> Iterator[Any]:
+    size = max(1, _BLOCK_VALUES // max(1, int(np.prod(X.shape[1:]))))
+    for start in range(0, X.shape[0], size):
+        yield X[start : start + size]
+
+
+def _joined(found: Sequence[Shares]) -> Shares:
+    expected = [one.expected for one in found]
+    return Shares(
+        np.concatenate([one.scores for one in found]),
+        np.concatenate([one.shares for one in found]),
+        None if any(one is None for one in expected) else np.concatenate(expected),  # type: ignore[arg-type]
+    )

@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+
+from rsrae.detectors import make_detector
+from rsrae.errors import InputError
+from rsrae.explain import accepted_form, feature_shares, n_scored_rows
+from rsrae.explain.shares import is_explained_exactly
+
+
+def normal_rows(n: int = 120, m: int = 6) -> np.ndarray[Any, Any]:
+    rng = np.random.default_rng(3)
+    return rng.normal(size=(n, 2)) @ rng.normal(size=(2, m)) + 0.1 * rng.normal(size=(n, m)) + 2
+
+
+@pytest.mark.parametrize("n_members", [1, 3])
+def test_euclidean_parts_are_squared_residuals_and_add_up_to_the_score(n_members: int) -> None:
+    X = normal_rows()
+    detector = make_detector("rsrae", epochs=3, random_state=0, n_members=n_members, score="euclidean").fit(X)
+    found = feature_shares(detector, X[:9])
+    np.testing.assert_allclose(found.shares.sum(axis=1), 1)
+    np.testing.assert_allclose(found.scores, detector.anomaly_score(X[:9]))
+    if n_members == 1:
+        residuals = detector.residuals(X[:9])
+        parts = residuals**2 / np.linalg.norm(residuals, axis=1, keepdims=True)
+        np.testing.assert_allclose(found.shares * found.scores[:, None], parts)
+
+
+def test_cosine_parts_add_up_to_one_minus_the_cosine_without_being_scaled() -> None:
+    X = normal_rows()
+    detector = make_detector("rsrae", epochs=3, random_state=0, score="cosine").fit(X)
+    x, x_hat = detector.preprocess(X[:9]), detector.reconstruct(X[:9])
+    u = x / np.linalg.norm(x, axis=1, keepdims=True)
+    v = x_hat / np.linalg.norm(x_hat, axis=1, keepdims=True)
+    parts = (u - v) ** 2 / 2
+    np.testing.assert_allclose(parts.sum(axis=1), detector.anomaly_score(X[:9]))
+    found = feature_shares(detector, X[:9])
+    np.testing.assert_allclose(found.shares * found.scores[:, None], parts)
+
+
+def test_an_ensembles_shares_are_its_members_weighed_by_what_they_put_into_the_score() -> None:
+    X = normal_rows()
+    detector = make_detector("rsrae", epochs=3, random_state=0, n_members=2, score="euclidean").fit(X)
+    scores = detector.member_scores(X[:4]) / np.asarray(detector._spread)[:, None]
+    found = feature_shares(detector, X[:4])
+    x = detector.preprocess(X[:4])
+    x_hat = detector._scoring_networks()[0].reconstruct(torch.from_numpy(x)[None]).detach().numpy()
+    parts = (x - x_hat) ** 2
+    parts /= parts.sum(axis=-1, keepdims=True)
+    expected = (parts * scores[:, :, None]).sum(axis=0) / scores.sum(axis=0)[:, None]
+    np.testing.assert_allclose(found.shares, expected)
+
+
+@pytest.mark.parametrize("score", ["cosine", "euclidean"])
+@pytest.mark.parametrize("unit_norm", [True, False])
+def test_what_was_expected_is_in_the_users_units(score: str, unit_norm: bool) -> None:
+    X = normal_rows(300) * [1, 10, 100, 1000, 1, 1] + 5000
+    detector = make_detector("rsrae", epochs=60, random_state=0, score=score, unit_norm=unit_norm).fit(X)
+    expected = feature_shares(detector, X[:50]).expected
+    assert expected is not None
+    # Far from a perfect fit, but right in size for every column.
+    spread = X.std(axis=0)
+    assert (np.median(np.abs(expected - X[:50]), axis=0) < 1.5 * spread).all()
+
+
+def test_sparse_rows_are_split_as_the_same_rows_dense() -> None:
+    X = np.abs(normal_rows()) * (np.random.default_rng(0).random((120, 6)) < 0.5)
+    detector = make_detector("rsrae", epochs=3, random_state=0).fit(sp.csr_array(X))
+    sparse = feature_shares(detector, sp.csr_array(X[:7]))
+    dense = feature_shares(detector, X[:7])
+    np.testing.assert_allclose(sparse.shares, dense.shares, atol=1e-9)
+    assert sparse.expected is not None
+    np.testing.assert_allclose(sparse.expected, dense.expected, atol=1e-9)
+
+
+def test_pictures_have_one_share_a_pixel_with_channels_together() -> None:
+    X = np.random.default_rng(0).integers(0, 255, (30, 8, 8, 3), dtype=np.uint8)
+    detector = make_detector("ae", epochs=1, random_state=0, hidden=(4, 4, 4), intrinsic_dim=2).fit(X)
+    found = feature_shares(detector, X[:3])
+    assert found.shares.shape == (3, 8, 8)
+    np.testing.assert_allclose(found.shares.sum(axis=(1, 2)), 1)
+    assert found.expected is not None
+    assert found.expected.shape == (3, 8, 8, 3)
+
+
+def test_a_row_of_zeros_has_shares_too() -> None:
+    X = normal_rows()
+    X[0] = 0
+    detector = make_detector("rsrae", epochs=2, random_state=0, score="cosine", scaling="none").fit(X)
+    np.testing.assert_allclose(feature_shares(detector, X[:1]).shares.sum(), 1)
+
+
+def test_methods_without_a_reconstruction_are_asked_one_feature_at_a_time() -> None:
+    X = normal_rows()
+    X[0, 4] += 25
+    forest = make_detector("iforest", random_state=0).fit(X)
+    assert not is_explained_exactly(forest)
+    found = feature_shares(forest, X[:1], reference=X)
+    without = X[:1].copy()
+    without[0, 4] = np.median(X[:, 4])
+    assert forest.anomaly_score(without)[0] < found.scores[0]
+    assert found.shares.argmax() == 4
+    np.testing.assert_allclose(found.shares.sum(), 1)
+
+
+def test_if_no_single_feature_lowers_the_score_all_shares_are_equal() -> None:
+    X = normal_rows()
+    forest = make_detector("iforest", random_state=0).fit(X)
+    typical = np.median(X, axis=0, keepdims=True)
+    np.testing.assert_allclose(feature_shares(forest, typical, reference=X).shares, 1 / 6)
+
+
+def test_grouped_columns_are_changed_at_once_to_their_most_frequent_values() -> None:
+    rng = np.random.default_rng(0)
+    category = rng.choice(4, size=200, p=[0.6, 0.2, 0.19, 0.01])
+    category[0] = 3
+    X = np.column_stack([rng.normal(size=(200, 2)), np.eye(4)[category]])
+    X[0, :2] = 0
+    forest = make_detector("iforest", random_state=0).fit(X)
+    groups = [np.array([0]), np.array([1]), np.arange(2, 6)]
+    found = feature_shares(forest, X[:1], groups=groups, reference=X)
+    assert found.expected is not None
+    np.testing.assert_array_equal(found.expected[0, 2:], [1, 0, 0, 0])
+    assert found.shares[0, 2:].sum() > 0.5
+
+
+def test_the_cost_of_an_explanation_is_known_beforehand() -> None:
+    X = normal_rows()
+    assert n_scored_rows(make_detector("rsrae", epochs=1).fit(X), X, 6) == 1
+    assert n_scored_rows(make_detector("iforest").fit(X), X, 6) == 7
+
+
+def test_rows_are_flattened_or_made_dense_only_for_methods_that_need_it() -> None:
+    pictures, sparse = np.zeros((4, 3, 2)), sp.csr_array(np.eye(4))
+    everything, tables = frozenset({"table", "sparse", "images"}), frozenset({"table"})
+    assert accepted_form(pictures, everything) is pictures
+    assert accepted_form(sparse, everything) is sparse
+    assert accepted_form(pictures, tables).shape == (4, 6)
+    np.testing.assert_array_equal(accepted_form(sparse, tables), np.eye(4))
+
+
+def test_rows_that_a_method_cannot_take_are_an_error() -> None:
+    with pytest.raises(InputError, match="takes images only, not a table"):
+        accepted_form(np.zeros((4, 3)), frozenset({"images"}))
+    huge = sp.csr_array((100_000, 100_000), dtype=np.float32)
+    with pytest.raises(InputError, match=r"dense rows, and 100,000 x 100,000 numbers are too many"):
+        accepted_form(huge, frozenset({"table"}))
