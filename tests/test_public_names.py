@@ -16,6 +16,7 @@ PUBLIC = [
     "RSRLayer",
     "RsraeError",
     "__version__",
+    "detect",
     "load",
     "orthogonality_penalty",
     "projection_loss",

@@ -18,6 +18,7 @@ _HOMES = {
     "projection_loss": "rsrae.rsr",
     "orthogonality_penalty": "rsrae.rsr",
     "reconstruction_loss": "rsrae.rsr",
+    "detect": "rsrae.detection.run",
     "load": "rsrae.detectors.loading",
     "RsraeError": "rsrae.errors",
 }
@@ -25,6 +26,7 @@ _HOMES = {
 __all__ = ["__version__", *sorted(_HOMES)]
 
 if TYPE_CHECKING:
+    from rsrae.detection.run import detect as detect
     from rsrae.detectors.loading import load as load
     from rsrae.detectors.rsrae import RSRAE as RSRAE
     from rsrae.detectors.rsrae import AutoEncoder as AutoEncoder

@@ -169,9 +169,9 @@ def projection_gradient(
     return ProjectionGradient(loss, in_A, in_latent)
 
 
-def orthogonality_gradient(A: Tensor) -> tuple[Tensor, Tensor]:
-    """RSR2 and its derivative ``4 A (A'A - I)``."""
-    excess = _gram_excess(A)
+def orthogonality_gradient(A: Tensor, identity: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """RSR2 and its derivative ``4 A (A'A - I)``; ``identity`` is I, where some columns of A are not in use."""
+    excess = _gram_excess(A) if identity is None else A.mT @ A - identity
     return excess.square().sum(dim=(-2, -1)), 4 * (A @ excess)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -18,7 +19,7 @@ RECIPES = ("default", "paper", "authors")
 _DATA, _MODEL, _OUTPUT = "What is read", "How it is judged", "What is written"
 
 
-def _completes(values: tuple[str, ...]) -> typer.models.OptionInfo | object:
+def _completes(values: tuple[str, ...]) -> Callable[[str], list[str]]:
     def complete(incomplete: str) -> list[str]:
         return [value for value in values if value.startswith(incomplete)]
 
@@ -27,7 +28,9 @@ def _completes(values: tuple[str, ...]) -> typer.models.OptionInfo | object:
 
 Source = Annotated[
     str | None,
-    typer.Argument(help="A file, a folder, or - for CSV or JSON Lines on standard input.", show_default=False),
+    typer.Argument(
+        metavar="SOURCE", help="A file, a folder, or - for CSV or JSON Lines on standard input.", show_default=False
+    ),
 ]
 Example = Annotated[
     str | None,
@@ -45,17 +48,13 @@ Kind = Annotated[
         rich_help_panel=_DATA,
     ),
 ]
-Text = Annotated[
-    str | None, typer.Option(help="The column with the text of each document.", rich_help_panel=_DATA)
-]
+Text = Annotated[str | None, typer.Option(help="The column with the text of each document.", rich_help_panel=_DATA)]
 Id = Annotated[str | None, typer.Option("--id", help="The column that names the items.", rich_help_panel=_DATA)]
-Drop = Annotated[
-    list[str] | None, typer.Option(help="A column to leave out; may be repeated.", rich_help_panel=_DATA)
-]
+Drop = Annotated[list[str] | None, typer.Option(help="A column to leave out; may be repeated.", rich_help_panel=_DATA)]
 Label = Annotated[
     str | None,
     typer.Option(
-        help="The column (in a folder: the sub-folder) with known anomalies. Only measured against, never learned from.",
+        help="The column (in a folder: the sub-folder) with known anomalies; measured against, never learned from.",
         rich_help_panel=_DATA,
     ),
 ]
@@ -93,15 +92,11 @@ Contamination = Annotated[
     str,
     typer.Option(help="The share of anomalies, up to 0.5; auto finds it from the scores.", rich_help_panel=_MODEL),
 ]
-Epochs = Annotated[
-    int | None, typer.Option(help="How often training goes over the data.", rich_help_panel=_MODEL)
-]
+Epochs = Annotated[int | None, typer.Option(help="How often training goes over the data.", rich_help_panel=_MODEL)]
 Dim = Annotated[
     int | None, typer.Option(help="The dimension of the structure that normal items share.", rich_help_panel=_MODEL)
 ]
-Seed = Annotated[
-    int | None, typer.Option(help="Of all that is random; 0 unless given.", rich_help_panel=_MODEL)
-]
+Seed = Annotated[int | None, typer.Option(help="Of all that is random; 0 unless given.", rich_help_panel=_MODEL)]
 Device = Annotated[str | None, typer.Option(help="Where to train: cpu, cuda, ...", rich_help_panel=_MODEL)]
 Threads = Annotated[int | None, typer.Option(help="How many processor threads to use.", rich_help_panel=_MODEL)]
 
@@ -113,7 +108,9 @@ Json = Annotated[
 ]
 Verbose = Annotated[
     bool,
-    typer.Option("--verbose", "-v", help="Print every note, everything skipped and all settings.", rich_help_panel=_OUTPUT),
+    typer.Option(
+        "--verbose", "-v", help="Print every note, everything skipped and all settings.", rich_help_panel=_OUTPUT
+    ),
 ]
 OutFolder = Annotated[
     Path | None,
@@ -145,6 +142,8 @@ def parse_size(text: str | None) -> int | tuple[int, int] | None:
         return None
     found = re.fullmatch(r"(\d{1,6})(?:x(\d{1,6}))?", text, re.ASCII)
     if not found:
-        raise ParameterError(f"--size must be a number of pixels such as 28, or HEIGHTxWIDTH such as 20x30, not {text!r}")
+        raise ParameterError(
+            f"--size must be a number of pixels such as 28, or HEIGHTxWIDTH such as 20x30, not {text!r}"
+        )
     height, width = found.groups()
     return int(height) if width is None else (int(height), int(width))

@@ -1,8 +1,10 @@
 """Scores that read like probabilities.
 
-A logistic curve through two points: an item on the line has 0.5, an item with the median score of the training data
-has 0.05. It is monotone, so it never changes the order, and robust, since neither point moves when the strangest
-scores do. It is no probability in the strict sense: nobody knows how often such an item is an anomaly without labels.
+A logistic curve: an item on the line has 0.5, and an item one typical distance below it has 0.05. The typical distance
+is that from the median of the training scores up to the line, or, if that is larger, the spread of these scores (their
+median absolute deviation, scaled to be the standard deviation of a normal). The curve is monotone, so it never changes
+the order, and robust, since median and spread do not move when the strangest scores do. It is no probability in the
+strict sense: without labels nobody knows how often such an item is an anomaly.
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ import numpy.typing as npt
 
 FloatArray = npt.NDArray[np.float64]
 
-AT_THE_MEDIAN = 0.05
+ONE_DISTANCE_BELOW = 0.05
+NORMAL_MAD = 0.6745  # of a standard normal
 
 
 @dataclass(frozen=True)
@@ -36,14 +39,15 @@ class Calibration:
     def fit(cls, scores: FloatArray, line: float) -> Calibration:
         """The curve for the training scores and the line drawn through them."""
         median = float(np.median(scores))
-        spread = line - median
-        if spread <= 0:  # half of the items or more are strange, or all scores are equal
-            spread = float(np.median(np.abs(scores - median))) or max(abs(line), 1.0) * 1e-6
-        return cls(float(line), spread / math.log(1 / AT_THE_MEDIAN - 1))
+        spread = float(np.median(np.abs(scores - median))) / NORMAL_MAD
+        distance = max(line - median, spread)
+        if distance <= 0:  # all scores are equal
+            distance = max(abs(line), 1.0)
+        return cls(float(line), distance / math.log(1 / ONE_DISTANCE_BELOW - 1))
 
     def __call__(self, scores: FloatArray) -> FloatArray:
         """The calibrated scores, in [0, 1]."""
-        # The argument is held where exp neither overflows nor is exactly 0 or 1 to no avail.
+        # Held where exp does not overflow.
         steps = np.clip((np.asarray(scores, dtype=np.float64) - self.line) / self.width, -700, 700)
         calibrated: FloatArray = 1 / (1 + np.exp(-steps))
         return calibrated

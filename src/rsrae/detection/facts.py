@@ -103,7 +103,7 @@ def _reasons(explanation: Explanation | None) -> list[Reason]:
     if explanation is None or explanation.heat is not None:  # a picture has its heat map
         return []
     return [
-        Reason(part.feature, shown(part.value), "" if part.expected is None else shown(part.expected), part.share)
+        Reason(part.feature, shown(part.value), "" if part.expected is None else shown(part.expected, 4), part.share)
         for part in explanation.parts
     ]
 

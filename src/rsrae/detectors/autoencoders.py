@@ -8,7 +8,8 @@ from __future__ import annotations
 import itertools
 import math
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,8 @@ class AutoencoderDetector(BaseDetector):
 
     Parameters
     ----------
-    intrinsic_dim : d, the width of the code; at most the width of the last hidden layer.
+    intrinsic_dim : d, the width of the code; at most the width of the last hidden layer. A tuple gives the members of
+        an ensemble different ones, in turn.
     hidden : widths (channels for images) of the encoder's layers; the decoder mirrors them.
     activation : "tanh", "relu", "leaky_relu", "sigmoid", "linear", or "auto": the paper's rule (tanh if the
         preprocessed values lie in [-1, 1], else ReLU if all are positive, else leaky ReLU).
@@ -71,7 +73,7 @@ class AutoencoderDetector(BaseDetector):
     def __init__(
         self,
         *,
-        intrinsic_dim: int = 10,
+        intrinsic_dim: int | tuple[int, ...] = 10,
         hidden: tuple[int, ...] = (32, 64, 128),
         activation: str = "auto",
         output_activation: str = "linear",
@@ -197,6 +199,7 @@ class AutoencoderDetector(BaseDetector):
         rows: Any = make_rows(X, self.preprocessor_, device=self.device)
         if self._schemes is None:
             self._schemes = [self._steps(network) for network in self.networks_]
+        histories: list[dict[str, list[float]]] = []
         for network, steps, generator in zip(self.networks_, self._schemes, self._generators, strict=False):
             no_graph = torch.no_grad() if network.uses_autograd else torch.inference_mode()
             with limited_threads(self._threads(network)), no_graph:
@@ -212,8 +215,10 @@ class AutoencoderDetector(BaseDetector):
                     on_epoch=self.on_epoch,
                     device=self.device,
                 )
-            for name, losses in history.losses.items():
-                self.history_.setdefault(name, []).extend(losses)
+            histories.append(history.losses)
+        for name in histories[0]:
+            curves = [losses[name] for losses in histories]
+            self.history_.setdefault(name, []).extend(np.mean(list(zip(*curves, strict=False)), axis=1).tolist())
         self.scoring_networks_: list[Network] | None = None
         if self.n_members > 1:
             self._location, self._spread = robust_location_and_spread(self._member_scores(X))
@@ -247,8 +252,8 @@ class AutoencoderDetector(BaseDetector):
         if center.shape not in ((1,), self.input_shape_) or center.shape != scale.shape or not (scale > 0).all():
             raise ValueError("center and scale do not fit the input")
         self._check_parameters()
-        _check_choice("activation", state["activation"], tuple(ACTIVATIONS))
-        _check_choice("output_activation", state["output_activation"], tuple(ACTIVATIONS))
+        check_choice("activation", state["activation"], tuple(ACTIVATIONS))
+        check_choice("output_activation", state["output_activation"], tuple(ACTIVATIONS))
         self._check_size(arrays)
         self._generators = [torch.Generator().manual_seed(member) for member in range(self.n_members)]
         self.networks_ = self._build(self._architecture(state["activation"], state["output_activation"]))
@@ -274,7 +279,7 @@ class AutoencoderDetector(BaseDetector):
             widths = (n_inputs, *self.hidden)
             # Every convolution halves the sides of an image; tables have none.
             latent_dim = math.prod(-(-side // 2 ** len(self.hidden)) for side in sides) * widths[-1]
-            asked *= sum(a * b for a, b in itertools.pairwise(widths)) + latent_dim * self.intrinsic_dim
+            asked *= sum(a * b for a, b in itertools.pairwise(widths)) + latent_dim * max(self._given_dims())
         if asked > held or (self.encoder is None and len(self.hidden) > len(arrays)):
             raise ValueError("the network would be larger than the file")
         if not all(np.isfinite(array).all() for array in arrays.values()):
@@ -296,7 +301,7 @@ class AutoencoderDetector(BaseDetector):
     def _architecture(self, activation: str, output_activation: str) -> Architecture:
         return Architecture(
             input_shape=self.input_shape_,
-            intrinsic_dim=self.intrinsic_dim,
+            intrinsic_dim=max(self._given_dims()[: self.n_members]),
             hidden=tuple(self.hidden),
             activation=activation,  # type: ignore[arg-type]
             output_activation=output_activation,  # type: ignore[arg-type]
@@ -307,13 +312,22 @@ class AutoencoderDetector(BaseDetector):
 
     def _build(self, architecture: Architecture) -> list[Network]:
         if self.encoder is not None and self.decoder is not None:
-            return [self._wrap(architecture, self.encoder, self.decoder, g) for g in self._generators]
+            return [self._wrap(a, self.encoder, self.decoder, g) for a, g in self._per_member(architecture)]
         if len(architecture.input_shape) == 1:
-            return [DenseNetwork(architecture, self._generators, device=self.device)]
-        return [
-            AutogradNetwork(architecture, build_module(architecture, generator).to(self.device))
-            for generator in self._generators
-        ]
+            dims = self._intrinsic_dims()
+            return [DenseNetwork(architecture, self._generators, intrinsic_dims=dims, device=self.device)]
+        return [AutogradNetwork(a, build_module(a, g).to(self.device)) for a, g in self._per_member(architecture)]
+
+    def _given_dims(self) -> tuple[int, ...]:
+        return self.intrinsic_dim if isinstance(self.intrinsic_dim, tuple) else (self.intrinsic_dim,)
+
+    def _intrinsic_dims(self) -> list[int]:
+        given = self._given_dims()
+        return [given[member % len(given)] for member in range(self.n_members)]
+
+    def _per_member(self, architecture: Architecture) -> Iterator[tuple[Architecture, torch.Generator]]:
+        for d, generator in zip(self._intrinsic_dims(), self._generators, strict=True):
+            yield replace(architecture, intrinsic_dim=d), generator
 
     def _wrap(
         self, architecture: Architecture, encoder: nn.Module, decoder: nn.Module, generator: torch.Generator
@@ -328,7 +342,9 @@ class AutoencoderDetector(BaseDetector):
                 latent_dim = encoder.eval()(probe).flatten(start_dim=1).shape[1]
         except RuntimeError as error:
             raise InputError(f"the encoder cannot take a batch of shape {tuple(probe.shape)}: {error}") from error
-        rsr = RSRLayer(latent_dim, self.intrinsic_dim, initialisation=architecture.initialisation, generator=generator)
+        rsr = RSRLayer(
+            latent_dim, architecture.intrinsic_dim, initialisation=architecture.initialisation, generator=generator
+        )
         module = Autoencoder(encoder, rsr, decoder, normalise_code=self.normalise_code)
         return AutogradNetwork(architecture, module.to(self.device))
 
@@ -374,25 +390,28 @@ class AutoencoderDetector(BaseDetector):
         return None if network.uses_autograd else 1
 
     def _check_parameters(self) -> None:
-        _check_count("intrinsic_dim", self.intrinsic_dim)
-        _check_count("epochs", self.epochs)
-        _check_count("batch_size", self.batch_size)
-        _check_count("n_members", self.n_members)
+        if self.intrinsic_dim == ():
+            raise ParameterError("intrinsic_dim must name at least one dimension")
+        for d in self._given_dims():
+            check_count("intrinsic_dim", d)
+        check_count("epochs", self.epochs)
+        check_count("batch_size", self.batch_size)
+        check_count("n_members", self.n_members)
         if self.n_threads is not None:
-            _check_count("n_threads", self.n_threads)
+            check_count("n_threads", self.n_threads)
         if not self.hidden:
             raise ParameterError("hidden must name at least one layer, for example (32, 64, 128)")
         for width in self.hidden:
-            _check_count("hidden", width)
+            check_count("hidden", width)
         if not self.learning_rate > 0:
             raise ParameterError(f"learning_rate must be positive, got {self.learning_rate}")
-        _check_choice("activation", self.activation, ("auto", *ACTIVATIONS))
-        _check_choice("output_activation", self.output_activation, ("same", *ACTIVATIONS))
-        _check_choice("normalisation", self.normalisation, ("batch", "affine", None))
-        _check_choice("initialisation", self.initialisation, ("orthonormal", "normal"))
-        _check_choice("score", self.score, ("auto", "cosine", "euclidean"))
-        _check_choice("shuffle", self.shuffle, ("epoch", "once"))
-        _check_choice("unit_norm", self.unit_norm, ("auto", True, False))
+        check_choice("activation", self.activation, ("auto", *ACTIVATIONS))
+        check_choice("output_activation", self.output_activation, ("same", *ACTIVATIONS))
+        check_choice("normalisation", self.normalisation, ("batch", "affine", None))
+        check_choice("initialisation", self.initialisation, ("orthonormal", "normal"))
+        check_choice("score", self.score, ("auto", "cosine", "euclidean"))
+        check_choice("shuffle", self.shuffle, ("epoch", "once"))
+        check_choice("unit_norm", self.unit_norm, ("auto", True, False))
         if self.trim != "auto" and not (isinstance(self.trim, (int, float)) and 0 <= self.trim < 1):
             raise ParameterError(f"trim must be 'auto' or a share in [0, 1), got {self.trim!r}")
         if not 0 <= self.warm_up <= 1:
@@ -437,4 +456,3 @@ def _to_numpy(tensor: Tensor) -> npt.NDArray[np.float64]:
 
 
 # Names by which detectors of this family know them.
-_check_count, _check_choice = check_count, check_choice

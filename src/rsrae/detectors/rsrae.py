@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from rsrae.detectors.autoencoders import AutoencoderDetector, _check_choice
+from rsrae.detectors.autoencoders import AutoencoderDetector
+from rsrae.detectors.base import check_choice
 from rsrae.errors import ParameterError
 from rsrae.networks.batches import Batch
 from rsrae.networks.network import (
@@ -133,7 +134,7 @@ class RSRAE(AutoencoderDetector):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         _check_powers(self)
-        _check_choice("rsr_scope", self.rsr_scope, ("A", "encoder"))
+        check_choice("rsr_scope", self.rsr_scope, ("A", "encoder"))
         if self.rsr_learning_rate is not None and not self.rsr_learning_rate > 0:
             raise ParameterError(f"rsr_learning_rate must be positive, got {self.rsr_learning_rate}")
         thresholds = (self.eps_ae, self.eps_rsr1, self.eps_rsr2)

@@ -127,8 +127,8 @@ def explain(
     return reader.read(positions, found, most)
 
 
-def shown(value: object) -> str:
-    """A value as a person reads it.
+def shown(value: object, digits: int = 6) -> str:
+    """A value as a person reads it; numbers with that many significant digits.
 
     >>> shown(1234.5678), shown(None), shown(0.1 + 0.2), shown("a\\nb"), shown(True)
     ('1234.57', 'missing', '0.3', 'a b', 'true')
@@ -139,7 +139,7 @@ def shown(value: object) -> str:
         return str(bool(value)).lower()
     if isinstance(value, float | np.floating):
         number = float(value)
-        return f"{number:.0f}" if number.is_integer() and abs(number) < 1e15 else f"{number:.6g}"
+        return f"{number:.0f}" if number.is_integer() and abs(number) < 1e15 else f"{number:.{digits}g}"
     text = " ".join(str(value).split())
     return text if len(text) <= 60 else text[:57] + "..."
 
@@ -150,7 +150,7 @@ def _sentence(part: Part) -> str:
     elif part.value == "absent":
         what = f"{part.feature!r} absent"
     else:
-        expected = "" if part.expected is None else f", expected {shown(part.expected)}"
+        expected = "" if part.expected is None else f", expected {shown(part.expected, 4)}"
         what = f"{part.feature} = {shown(part.value)}{expected}"
     return f"{what} ({100 * part.share:.0f} %)"
 

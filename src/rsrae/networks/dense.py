@@ -124,7 +124,9 @@ class DenseNetwork(Network):
     """k dense autoencoders with an RSR layer.
 
     ``generators`` gives each member its own initial values: Glorot's uniform ones for the layers, and the
-    architecture's ``initialisation`` for A.
+    architecture's ``initialisation`` for A. Members may differ in the dimension of their subspace
+    (``intrinsic_dims``, at most the architecture's): where a row of A and the decoder's row behind it are both
+    zero, so are their gradients, and the dimension stays out of use.
     """
 
     def __init__(
@@ -132,6 +134,7 @@ class DenseNetwork(Network):
         architecture: Architecture,
         generators: list[torch.Generator],
         *,
+        intrinsic_dims: list[int] | None = None,
         dtype: torch.dtype = torch.float32,
         device: torch.device | str = "cpu",
     ) -> None:
@@ -145,7 +148,7 @@ class DenseNetwork(Network):
         self.gradients = torch.zeros_like(self.parameters)
         self._statistics: dict[str, Tensor] = {}
         self._wire()
-        self._initialise(generators)
+        self._initialise(generators, intrinsic_dims or [architecture.intrinsic_dim] * self.n_members)
         self._pass: _Pass | None = None
 
     # -- training ------------------------------------------------------------------------------------------------
@@ -236,6 +239,7 @@ class DenseNetwork(Network):
         twin._statistics = {
             name: tensor.to(device=twin.device, dtype=dtype, copy=True) for name, tensor in self._statistics.items()
         }
+        twin.identity = None if self.identity is None else self.identity.to(device=twin.device, dtype=dtype)
         twin._pass = None
         twin._wire()
         return twin
@@ -287,7 +291,7 @@ class DenseNetwork(Network):
 
     def _add_joint(self, joint: Joint, latent: Tensor, in_latent: Tensor, weights: Tensor | None) -> Tensor:
         projection = projection_gradient(latent, self.A, joint.q, weights, with_latent=True)
-        penalty, penalty_in_A = orthogonality_gradient(self.A)
+        penalty, penalty_in_A = orthogonality_gradient(self.A, self.identity)
         self._A_gradient.add_(projection.in_A, alpha=joint.lambda1).add_(penalty_in_A, alpha=joint.lambda2)
         in_latent.add_(_must(projection.in_latent), alpha=joint.lambda1)
         return joint.lambda1 * projection.loss + joint.lambda2 * penalty
@@ -358,18 +362,23 @@ class DenseNetwork(Network):
             yield name, flat[start : start + shape.numel()].view(shape)
             start += shape.numel()
 
-    def _initialise(self, generators: list[torch.Generator]) -> None:
+    def _initialise(self, generators: list[torch.Generator], intrinsic_dims: list[int]) -> None:
         for name, view in self._views(self.parameters):
             if name.endswith("gamma"):
                 view.fill_(1.0)
             for member, generator in enumerate(generators):
                 if name == "A":
-                    d, D = view.shape[1:]
-                    view[member] = initial_subspace(D, d, self.architecture.initialisation, generator).mT
+                    d, D = intrinsic_dims[member], view.shape[2]
+                    view[member, :d] = initial_subspace(D, d, self.architecture.initialisation, generator).mT
                 elif name == "output":
                     view[member, :, :-1] = glorot(view.shape[1], view.shape[2] - 1, generator)
                 elif name.endswith("W"):
                     view[member] = glorot(view.shape[1], view.shape[2], generator)
+                    if name == "decoder.0.W":
+                        view[member, intrinsic_dims[member] :] = 0
+        if len(set(intrinsic_dims)) > 1:
+            in_use = torch.arange(self.architecture.intrinsic_dim) < torch.tensor(intrinsic_dims)[:, None]
+            self.identity = torch.diag_embed(in_use).to(self.parameters)
 
 
 def glorot(n_in: int, n_out: int, generator: torch.Generator) -> Tensor:

@@ -46,6 +46,7 @@ class Network(ABC):
     parameters: Tensor  # flat
     gradients: Tensor  # flat
     A: Tensor  # (members, D, d), a view into parameters
+    identity: Tensor | None = None  # what A'A should be, (members, d, d), where members differ in d
     A_bounds: tuple[int, int]  # where A lies in the flat buffer
 
     @abstractmethod
@@ -137,7 +138,7 @@ def orthogonality_step(network: Network, *, learning_rate: float, threshold: flo
     optimiser = Adam(network.parameters[start:stop], buffer, learning_rate)
 
     def gradient(batch: Batch, weights: Tensor | None) -> Tensor:
-        loss, in_A = orthogonality_gradient(network.A)
+        loss, in_A = orthogonality_gradient(network.A, network.identity)
         _as_A(buffer, network).copy_(in_A)
         return loss
 
