@@ -90,7 +90,5 @@ def _read(path: str | os.PathLike[str], *, with_arrays: bool) -> tuple[dict[str,
     if not isinstance(number, int) or isinstance(number, bool) or number < 1:
         raise ModelFileError(f"{path}: the header has no format number; fit and save it again")
     if number > FORMAT:
-        raise ModelFileError(
-            f"{path}: written in format {number}, this version reads up to {FORMAT}; upgrade rsrae"
-        )
+        raise ModelFileError(f"{path}: written in format {number}, this version reads up to {FORMAT}; upgrade rsrae")
     return header, arrays

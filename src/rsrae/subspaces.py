@@ -26,7 +26,7 @@ CENTERS = ("mean", "median", "none")
 # Up to this many columns (or rows), a full decomposition is quicker than an iteration.
 _MOST_FOR_FULL = 512
 # Most steps of the iteration from a fresh start and from the last result, and the residual at which it rests.
-_FIRST_STEPS, _LATER_STEPS, _RESIDUAL = 60, 10, 1e-10
+_FIRST_STEPS, _LATER_STEPS, _RESIDUAL = 60, 3, 1e-8
 # A scatter's smallest eigenvalues, relative to the largest: below, they are rounding errors.
 _EIGENVALUE_FLOOR = 1e-12
 
@@ -79,7 +79,7 @@ def fms(
     spherical: bool = False,
     center: str = "none",
     delta: float = 1e-10,
-    tolerance: float = 1e-7,
+    tolerance: float = 1e-6,
     max_iterations: int = 100,
 ) -> Subspace:
     """Fast median subspace: a subspace with a small sum of (unsquared) distances.
@@ -109,11 +109,14 @@ def fms(
     norms = np.sqrt(rows.square_norms)
     inverse = _inverse_or_zero(norms)
     unit: FloatArray = inverse if spherical else np.ones_like(norms)
-    size = 1.0 if spherical else float(np.median(norms[norms > 0])) if norms.any() else 1.0
+    size = float(np.median((norms * unit)[norms > 0])) if norms.any() else 1.0
+    least = np.inf
 
     def weights(basis: FloatArray, _: FloatArray) -> FloatArray:
+        nonlocal least
         distances = np.sqrt(rows.square_distances(basis)) * unit
-        return unit**2 / np.maximum(distances, delta * size)
+        least = max(min(least, float(np.median(distances))) / 2, delta * size)
+        return unit**2 / np.maximum(distances, least)
 
     return _reweighted(rows, middle, d, unit**2, weights, tolerance, max_iterations)
 
@@ -124,7 +127,7 @@ def ste(
     *,
     gamma: float = 0.5,
     center: str = "none",
-    tolerance: float = 1e-7,
+    tolerance: float = 1e-6,
     max_iterations: int = 100,
 ) -> Subspace:
     """Subspace-constrained Tyler's estimator: the leading subspace of a robust scatter of rank d plus a sphere.
@@ -398,7 +401,7 @@ class _LeadingVectors:
     def __call__(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         if self.d == 0:
             return np.zeros((self.rows.shape[1], 0)), np.zeros(0)
-        largest = float(weights.max()) or 1.0
+        largest = float((weights * self.rows.square_norms).max()) or 1.0  # no square overflows
         factors = np.sqrt(weights / largest)[:, None]
         if self._in_full:
             vectors, values = _right_singular(factors * self.rows.X)

@@ -30,12 +30,12 @@ def one_digit(digit: int = 0) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     normal, others = X[y == digit], X[y != digit]
     strange = rng.permutation(others)[: len(normal) // 10]
     is_strange = np.r_[np.zeros(len(normal)), np.ones(len(strange))]
-    return np.vstack([normal, strange]).reshape(-1, 8, 8).astype(np.uint8), is_strange
+    return np.vstack([normal, strange]).reshape(-1, 8, 8), is_strange
 
 
 def few(kind: str) -> Any:
     X = one_digit()[0][:30]
-    rows = X.reshape(len(X), -1).astype(float)
+    rows = X.reshape(len(X), -1)
     return {"table": rows, "sparse": sp.csr_array(rows), "images": X}[kind]
 
 
@@ -91,28 +91,21 @@ def test_a_saved_detector_gives_equal_scores(name: str, kind: str, tmp_path: Pat
 
 
 @pytest.mark.parametrize("name", NEURAL)
-def test_the_loss_falls(name: str) -> None:
-    X, _ = one_digit()
-    detector = make_detector(name, epochs=40, random_state=0).fit(X.reshape(len(X), -1))
-    (losses,) = detector.history_.values()
-    assert len(losses) == 40
-    assert losses[-1] < 0.8 * losses[0]
-
-
-@pytest.mark.parametrize("digit", [0, 3])
-@pytest.mark.parametrize("name", NEURAL)
-def test_strange_digits_are_found(name: str, digit: int) -> None:
-    X, is_strange = one_digit(digit)
+def test_the_loss_falls_and_strange_digits_are_found(name: str) -> None:
+    X, is_strange = one_digit()
     X = X.reshape(len(X), -1)
-    detector = make_detector(name, epochs=60, random_state=0).fit(X)
-    assert roc_auc_score(is_strange, detector.anomaly_score(X)) > 0.8
+    detector = make_detector(name, epochs=30, learning_rate=1e-3, random_state=0).fit(X)
+    (losses,) = detector.history_.values()
+    assert len(losses) == 30
+    assert losses[-1] < 0.8 * losses[0]
+    assert roc_auc_score(is_strange, detector.anomaly_score(X)) > 0.85
 
 
 @pytest.mark.parametrize("name", NEURAL)
 def test_strange_pictures_are_found(name: str) -> None:
     X, is_strange = one_digit()
-    detector = make_detector(name, epochs=25, hidden=(8, 16), random_state=0, learning_rate=1e-3).fit(X)
-    assert roc_auc_score(is_strange, detector.anomaly_score(X)) > 0.8
+    detector = make_detector(name, epochs=25, hidden=(8, 16), learning_rate=1e-3, random_state=0).fit(X)
+    assert roc_auc_score(is_strange, detector.anomaly_score(X)) > 0.85
 
 
 @pytest.mark.parametrize("name", MODULES)

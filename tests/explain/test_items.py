@@ -97,7 +97,7 @@ def test_the_planted_patch_is_the_hottest(method: str) -> None:
         assert explanation.heat is not None
         patches = explanation.heat.reshape(4, 2, 4, 2).sum(axis=(1, 3))
         hits.append(np.unravel_index(patches.argmax(), (4, 4)) == (row // 2, column // 2))
-        assert explanation.parts[0].feature.startswith("rows ")
+        assert explanation.parts[0].feature.startswith("brightness of rows ")
     assert share_found(hits) >= 0.9
 
 

@@ -63,7 +63,12 @@ def print_explanation(console: Console, explanation: Explanation) -> None:
     from rsrae.explain import shown
 
     rows = [
-        [part.feature, shown(part.value), "" if part.expected is None else shown(part.expected, 4), _percent(part.share)]
+        [
+            part.feature,
+            shown(part.value),
+            "" if part.expected is None else shown(part.expected, 4),
+            _percent(part.share),
+        ]
         for part in explanation.parts
     ]
     if explanation.rest > 0:

@@ -1,6 +1,6 @@
 """Scores that read like probabilities.
 
-A logistic curve: an item on the line has 0.5, and an item one typical distance below it has 0.05. The typical distance
+A logistic curve: an item on the line has 0.5, and an item one typical distance below it has 0.1. The typical distance
 is that from the median of the training scores up to the line, or, if that is larger, the spread of these scores (their
 median absolute deviation, scaled to be the standard deviation of a normal). The curve is monotone, so it never changes
 the order, and robust, since median and spread do not move when the strangest scores do. It is no probability in the
@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 FloatArray = npt.NDArray[np.float64]
 
-ONE_DISTANCE_BELOW = 0.05
+ONE_DISTANCE_BELOW = 0.1
 NORMAL_MAD = 0.6745  # of a standard normal
 
 
@@ -29,7 +29,7 @@ class Calibration:
     --------
     >>> scores = np.array([1.0, 2.0, 3.0, 4.0, 9.0])
     >>> Calibration.fit(scores, line=8.0)(np.array([3.0, 8.0, 100.0])).round(2)
-    array([0.05, 0.5 , 1.  ])
+    array([0.1, 0.5, 1. ])
     """
 
     line: float

@@ -81,7 +81,7 @@ class Detection:
         ======================= ==================================================================================
         """
         order, scores = self.order, self.anomaly_scores[self.order]
-        names = np.array(self.samples.names, dtype=object)
+        names = np.array(_writable(self.samples.names), dtype=object)
         reasons = np.full(len(order), "", dtype=object)
         for k, explanation in enumerate(self.explanations.values()):
             reasons[k] = explanation.in_words()
@@ -191,3 +191,12 @@ class Detection:
 
     def _repr_html_(self) -> str:
         return notebook_html(self)
+
+
+def _writable(names: list[str]) -> list[str]:
+    """File names in an encoding other than the system's hold parts that cannot be written; those become "?"."""
+    try:
+        "".join(names).encode()
+        return names
+    except UnicodeEncodeError:
+        return [name.encode("utf-8", errors="replace").decode("utf-8") for name in names]

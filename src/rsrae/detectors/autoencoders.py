@@ -10,7 +10,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +35,41 @@ from rsrae.scoring import cosine_distance, euclidean_distance, robust_location_a
 from rsrae.thresholds import FloatArray, estimate_contamination
 from rsrae.training import Epoch, Step, Trimming, limited_threads, train
 
+RECIPES: dict[str, dict[str, Any]] = {
+    # The text of the paper: batch normalisation everywhere, A standard normal, RSR1 in A, one learning rate.
+    "paper": {
+        "intrinsic_dim": 10,
+        "n_members": 1,
+        "epochs": 200,
+        "learning_rate": 2.5e-4,
+        "normalisation": "batch",
+        "initialisation": "normal",
+        "tame": False,
+        "rsr_learning_rate": 2.5e-4,
+        "rsr_scope": "A",
+        "score": "cosine",
+        "trim": 0.0,
+    },
+    # The published code: inert normalisation, RSR1 in encoder and A at ten times the learning rate, unit rows.
+    "authors": {
+        "intrinsic_dim": 10,
+        "n_members": 1,
+        "epochs": 200,
+        "learning_rate": 2.5e-4,
+        "normalisation": "affine",
+        "initialisation": "normal",
+        "activation": "auto-authors",
+        "output_activation": "same",
+        "tame": False,
+        "unit_norm": True,
+        "rsr_learning_rate": 2.5e-3,
+        "rsr_scope": "encoder",
+        "score": "cosine",
+        "shuffle": "once",
+        "trim": 0.0,
+    },
+}
+
 
 class AutoencoderDetector(BaseDetector):
     """Base of the detectors that train an autoencoder.
@@ -42,10 +77,11 @@ class AutoencoderDetector(BaseDetector):
     Parameters
     ----------
     intrinsic_dim : d, the width of the code; at most the width of the last hidden layer. A tuple gives the members of
-        an ensemble different ones, in turn.
+        an ensemble different ones, in turn; in it, 0 stands for a member that learns a single point for all items.
     hidden : widths (channels for images) of the encoder's layers; the decoder mirrors them.
     activation : "tanh", "relu", "leaky_relu", "sigmoid", "linear", or "auto": the paper's rule (tanh if the
-        preprocessed values lie in [-1, 1], else ReLU if all are positive, else leaky ReLU).
+        preprocessed values lie in [-1, 1], else ReLU if all are positive, else leaky ReLU), or "auto-authors": the
+        rule of the authors' code (ReLU if all are positive, else tanh if they lie in [-1, 1], else leaky ReLU).
     output_activation : of the last layer: a name as above, or "same" for that of the hidden layers.
     normalisation : "batch", "affine" (what the authors' code does), or None.
     normalise_code : scale the code to unit norm before the decoder.
@@ -55,7 +91,8 @@ class AutoencoderDetector(BaseDetector):
     tame : with robust scaling, pass each value through asinh, so that far values do not outweigh a row.
     unit_norm : scale each row to unit l2 norm; "auto": for sparse rows and images, not for tables.
     score : "cosine" or "euclidean"; "auto": cosine where rows have unit norm, else euclidean.
-    epochs, batch_size, learning_rate : of Adam.
+    epochs : passes over the rows; "auto" makes them as many as give about 2,500 updates, between 10 and 100.
+    batch_size, learning_rate : of Adam.
     shuffle : draw a new order of the rows every "epoch", or "once".
     trim : share of the rows, those that fit worst, left out of each epoch after the warm-up; "auto" estimates it from
         the errors; 0 trains on all rows.
@@ -84,7 +121,7 @@ class AutoencoderDetector(BaseDetector):
         tame: bool = True,
         unit_norm: bool | str = "auto",
         score: str = "auto",
-        epochs: int = 200,
+        epochs: int | str = 200,
         batch_size: int = 128,
         learning_rate: float = 2.5e-4,
         shuffle: str = "epoch",
@@ -126,6 +163,16 @@ class AutoencoderDetector(BaseDetector):
         self.random_state = random_state
         self.device = device
         self.n_threads = n_threads
+
+    @classmethod
+    def from_recipe(cls, name: str, **parameters: Any) -> Self:
+        """A detector with the settings of the "paper", of the "authors" code, or our "default"; others on top."""
+        if name == "default":
+            return cls(**parameters)
+        if name not in RECIPES:
+            raise ParameterError(f"no recipe {name!r}; there are: {', '.join(['default', *RECIPES])}")
+        known = cls._get_param_names()
+        return cls(**({key: value for key, value in RECIPES[name].items() if key in known} | parameters))
 
     # -- public beyond the contract --------------------------------------------------------------------------------
 
@@ -206,7 +253,7 @@ class AutoencoderDetector(BaseDetector):
                 history = train(
                     steps,
                     rows,
-                    epochs=self.epochs,
+                    epochs=self._n_epochs(rows.n_rows),
                     batch_size=self.batch_size,
                     generator=generator,
                     n_members=network.n_members,
@@ -293,15 +340,16 @@ class AutoencoderDetector(BaseDetector):
 
     def _make_networks(self, X: Rows) -> list[Network]:
         activation = self.activation
-        if activation == "auto":
-            activation = choose_activation(*_range(make_rows(X, self.preprocessor_, cache=False)))
+        if activation.startswith("auto"):
+            low, high = _range(make_rows(X, self.preprocessor_, cache=False))
+            activation = choose_activation(low, high, positive_first=activation == "auto-authors")
         output = activation if self.output_activation == "same" else self.output_activation
         return self._build(self._architecture(activation, output))
 
     def _architecture(self, activation: str, output_activation: str) -> Architecture:
         return Architecture(
             input_shape=self.input_shape_,
-            intrinsic_dim=max(self._given_dims()[: self.n_members]),
+            intrinsic_dim=max(1, *self._given_dims()[: self.n_members]),
             hidden=tuple(self.hidden),
             activation=activation,  # type: ignore[arg-type]
             output_activation=output_activation,  # type: ignore[arg-type]
@@ -352,7 +400,14 @@ class AutoencoderDetector(BaseDetector):
         if self.trim == 0:
             return None
         share: Any = _estimated_share if self.trim == "auto" else self.trim
-        return Trimming(lambda: self._errors(network, rows), share, warm_up=int(self.warm_up * self.epochs))
+        warm_up = int(self.warm_up * self._n_epochs(rows.n_rows))
+        return Trimming(lambda: self._errors(network, rows), share, warm_up=warm_up)
+
+    def _n_epochs(self, n_rows: int) -> int:
+        if self.epochs != "auto":
+            return int(self.epochs)
+        # Updates, not passes, are what a network learns from: few rows need many passes, many rows few.
+        return min(100, max(10, round(2_500 * self.batch_size / n_rows)))
 
     def _errors(self, network: Network, rows: AnyRows) -> Tensor:
         blocks = [self._distance(network.similarity(batch)) for batch in rows.blocks()]
@@ -393,8 +448,10 @@ class AutoencoderDetector(BaseDetector):
         if self.intrinsic_dim == ():
             raise ParameterError("intrinsic_dim must name at least one dimension")
         for d in self._given_dims():
-            check_count("intrinsic_dim", d)
-        check_count("epochs", self.epochs)
+            if d != 0 or not isinstance(self.intrinsic_dim, tuple):
+                check_count("intrinsic_dim", d)
+        if self.epochs != "auto":
+            check_count("epochs", self.epochs)
         check_count("batch_size", self.batch_size)
         check_count("n_members", self.n_members)
         if self.n_threads is not None:
@@ -405,7 +462,7 @@ class AutoencoderDetector(BaseDetector):
             check_count("hidden", width)
         if not self.learning_rate > 0:
             raise ParameterError(f"learning_rate must be positive, got {self.learning_rate}")
-        check_choice("activation", self.activation, ("auto", *ACTIVATIONS))
+        check_choice("activation", self.activation, ("auto", "auto-authors", *ACTIVATIONS))
         check_choice("output_activation", self.output_activation, ("same", *ACTIVATIONS))
         check_choice("normalisation", self.normalisation, ("batch", "affine", None))
         check_choice("initialisation", self.initialisation, ("orthonormal", "normal"))

@@ -26,11 +26,11 @@ from rsrae.detectors.base import BaseDetector, Rows, check_choice, check_count
 from rsrae.errors import ParameterError
 from rsrae.modelfile import Arrays
 from rsrae.networks.architecture import ACTIVATIONS, Architecture, choose_activation
-from rsrae.networks.autograd import _channels_first
+from rsrae.networks.autograd import _channels_first, _flatten
 from rsrae.networks.rows import BLOCK_VALUES, AnyRows, make_rows
 from rsrae.preprocessing import Preprocessor, fit_preprocessor
 from rsrae.thresholds import FloatArray
-from rsrae.training import Epoch, Step, limited_threads, train
+from rsrae.training import Adam, Epoch, Step, limited_threads, train
 from rsrae.training import Rows as TrainingRows
 
 
@@ -222,18 +222,19 @@ class ModuleDetector(NeuralDetector):
 
     def _train(self, X: Rows, generator: torch.Generator) -> None:
         rows = make_rows(X, self.preprocessor_, device=self.device)
-        optimiser = torch.optim.Adam(self.module_.parameters(), self.learning_rate, fused=True)
+        parameters, gradients = _flatten(list(self.module_.parameters()))
+        optimiser = Adam(parameters, gradients, self.learning_rate)
         self.module_.train()
 
         def gradient(batch: Any, weights: Tensor | None) -> Tensor:
-            optimiser.zero_grad()
+            gradients.zero_()
             loss = self._loss(batch, generator)
             loss.backward()  # type: ignore[no-untyped-call]
             return loss.detach().unsqueeze(0)
 
         with torch.enable_grad():
             history = train(
-                [Step("loss", gradient, lambda: optimiser.step() and None)],
+                [Step("loss", gradient, optimiser.step)],
                 self._training_rows(rows),
                 epochs=self.epochs,
                 batch_size=self.batch_size,
@@ -241,6 +242,7 @@ class ModuleDetector(NeuralDetector):
                 on_epoch=self.on_epoch,
                 device=self.device,
             )
+        self.module_.zero_grad()
         self.history_ = history.losses
         if not np.isfinite(self.history_["loss"]).all():
             raise ParameterError(

@@ -12,7 +12,7 @@ detector       minimises                            how
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 from rsrae.detectors.autoencoders import AutoencoderDetector
 from rsrae.detectors.base import check_choice
@@ -26,37 +26,6 @@ from rsrae.networks.network import (
     reconstruction_step,
 )
 from rsrae.training import Step
-
-RECIPES: dict[str, dict[str, Any]] = {
-    # The text of the paper: batch normalisation everywhere, A standard normal, RSR1 in A, one learning rate.
-    "paper": {
-        "normalisation": "batch",
-        "initialisation": "normal",
-        "output_activation": "linear",
-        "scaling": "auto",
-        "tame": False,
-        "learning_rate": 2.5e-4,
-        "rsr_learning_rate": 2.5e-4,
-        "rsr_scope": "A",
-        "score": "cosine",
-        "trim": 0.0,
-    },
-    # The published code: inert normalisation, RSR1 in encoder and A at ten times the learning rate, unit rows.
-    "authors": {
-        "normalisation": "affine",
-        "initialisation": "normal",
-        "output_activation": "same",
-        "scaling": "auto",
-        "tame": False,
-        "unit_norm": True,
-        "learning_rate": 2.5e-4,
-        "rsr_learning_rate": 2.5e-3,
-        "rsr_scope": "encoder",
-        "score": "cosine",
-        "shuffle": "once",
-        "trim": 0.0,
-    },
-}
 
 
 class RSRAE(AutoencoderDetector):
@@ -89,6 +58,11 @@ class RSRAE(AutoencoderDetector):
     def __init__(
         self,
         *,
+        intrinsic_dim: int | tuple[int, ...] = (0, 1, 4, 10),
+        n_members: int = 4,
+        epochs: int | str = "auto",
+        learning_rate: float = 1e-3,
+        trim: float | str = 0.4,
         p: float = 1.0,
         q: float = 1.0,
         rsr_learning_rate: float | None = None,
@@ -98,7 +72,14 @@ class RSRAE(AutoencoderDetector):
         eps_rsr2: float = 0.0,
         **common: Any,
     ) -> None:
-        super().__init__(**common)
+        super().__init__(
+            intrinsic_dim=intrinsic_dim,
+            n_members=n_members,
+            epochs=epochs,
+            learning_rate=learning_rate,
+            trim=trim,
+            **common,
+        )
         self.p = p
         self.q = q
         self.rsr_learning_rate = rsr_learning_rate
@@ -106,16 +87,6 @@ class RSRAE(AutoencoderDetector):
         self.eps_ae = eps_ae
         self.eps_rsr1 = eps_rsr1
         self.eps_rsr2 = eps_rsr2
-
-    @classmethod
-    def from_recipe(cls, name: str, **parameters: Any) -> Self:
-        """A detector with the settings of the "paper", the "authors" code, or our "default"; others on top."""
-        if name == "default":
-            return cls(**parameters)
-        if name not in RECIPES:
-            known = ", ".join(["default", *RECIPES])
-            raise ParameterError(f"no recipe {name!r}; there are: {known}")
-        return cls(**(RECIPES[name] | parameters))
 
     def _steps(self, network: Network) -> list[Step[Batch]]:
         rate = self.learning_rate if self.rsr_learning_rate is None else self.rsr_learning_rate

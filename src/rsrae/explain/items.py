@@ -276,8 +276,9 @@ class _RegionReader:
             parts = []
             for g in order:
                 name, rows, columns = regions[g]
-                wanted = None if expected is None else float(expected[rows, columns].mean())
-                parts.append(Part(name, float(picture[rows, columns].mean()), wanted, float(shares[g])))
+                wanted = None if expected is None else _brightness(expected[rows, columns], picture.dtype)
+                found_there = _brightness(picture[rows, columns], picture.dtype)
+                parts.append(Part(name, found_there, wanted, float(shares[g])))
             explanations.append(
                 Explanation(
                     self.samples.names[position],
@@ -310,8 +311,13 @@ def _regions(shape: Sequence[int]) -> Iterator[tuple[str, slice, slice]]:
     row_edges, column_edges = (np.linspace(0, side, min(REGIONS_PER_SIDE, side) + 1).astype(int) for side in shape[:2])
     for top, bottom in pairwise(row_edges):
         for left, right in pairwise(column_edges):
-            name = f"rows {top + 1}-{bottom}, columns {left + 1}-{right}"
+            name = f"brightness of rows {top + 1}-{bottom}, columns {left + 1}-{right}"
             yield name, slice(top, bottom), slice(left, right)
+
+
+def _brightness(region: npt.NDArray[Any], like: np.dtype[Any]) -> float:
+    mean = float(region.mean())
+    return float(np.clip(round(mean), 0, 255)) if like == np.uint8 else mean
 
 
 def _as_picture(expected: FloatArray, like: np.dtype[Any]) -> npt.NDArray[Any]:

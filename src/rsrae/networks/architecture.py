@@ -59,12 +59,18 @@ class Architecture:
     initialisation: Initialisation = "orthonormal"
 
 
-def choose_activation(low: float, high: float) -> ActivationName:
+def choose_activation(low: float, high: float, *, positive_first: bool = False) -> ActivationName:
     """The paper's rule: tanh inside the unit cube, else ReLU if all is positive, else leaky ReLU.
+
+    The authors' code asks first whether all is positive (``positive_first``), which makes a difference for text.
 
     >>> choose_activation(-1.0, 1.0), choose_activation(0.0, 7.0), choose_activation(-3.0, 7.0)
     ('tanh', 'relu', 'leaky_relu')
+    >>> choose_activation(0.0, 1.0), choose_activation(0.0, 1.0, positive_first=True)
+    ('tanh', 'relu')
     """
+    if positive_first and low >= 0:
+        return "relu"
     if low >= -1 and high <= 1:
         return "tanh"
     return "relu" if low >= 0 else "leaky_relu"

@@ -369,7 +369,8 @@ class DenseNetwork(Network):
             for member, generator in enumerate(generators):
                 if name == "A":
                     d, D = intrinsic_dims[member], view.shape[2]
-                    view[member, :d] = initial_subspace(D, d, self.architecture.initialisation, generator).mT
+                    if d > 0:
+                        view[member, :d] = initial_subspace(D, d, self.architecture.initialisation, generator).mT
                 elif name == "output":
                     view[member, :, :-1] = glorot(view.shape[1], view.shape[2] - 1, generator)
                 elif name.endswith("W"):

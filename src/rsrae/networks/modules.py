@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 import torch
@@ -56,7 +57,12 @@ class Autoencoder(nn.Module):
 
 
 def build_module(architecture: Architecture, generator: torch.Generator) -> Autoencoder:
-    """The module of an architecture: dense for tables, convolutional for images (channels first)."""
+    """The module of an architecture: dense for tables, convolutional for images (channels first).
+
+    With ``intrinsic_dim=0`` the code is always zero: the decoder can only learn one point for all items.
+    """
+    is_point = architecture.intrinsic_dim == 0
+    architecture = replace(architecture, intrinsic_dim=max(1, architecture.intrinsic_dim))
     build = dense_modules if len(architecture.input_shape) == 1 else convolutional_modules
     with torch.random.fork_rng(devices=[]):  # torch's layers first draw values from the global generator
         encoder, decoder, latent_dim = build(architecture)
@@ -68,6 +74,11 @@ def build_module(architecture: Architecture, generator: torch.Generator) -> Auto
         generator=generator,
     )
     initialise_glorot(decoder, generator)
+    if is_point:
+        with torch.no_grad():
+            # Where A and the weights behind it are both zero, so are their gradients: they stay zero.
+            rsr.A.zero_()
+            decoder[0].weight.zero_()  # type: ignore[operator]
     return Autoencoder(encoder, rsr, decoder, normalise_code=architecture.normalise_code)
 
 
