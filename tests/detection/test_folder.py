@@ -23,9 +23,13 @@ def test_the_folder_appears_whole(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
 def test_nothing_is_left_if_writing_is_broken_off(tmp_path: Path, error: type[BaseException]) -> None:
-    with pytest.raises(error), whole_folder(tmp_path / "out") as temporary:
-        write_result(temporary)
-        raise error
+    def break_off() -> None:
+        with whole_folder(tmp_path / "out") as temporary:
+            write_result(temporary)
+            raise error
+
+    with pytest.raises(error):
+        break_off()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -38,7 +42,7 @@ def test_a_disk_error_is_an_output_error_and_leaves_nothing(tmp_path: Path) -> N
 def test_an_earlier_result_is_kept_unless_forced(tmp_path: Path) -> None:
     with whole_folder(tmp_path / "out") as temporary:
         write_result(temporary, "old")
-    with pytest.raises(OutputError, match="already exists.*--force"):
+    with pytest.raises(OutputError, match=r"already exists.*--force"):
         check_folder(tmp_path / "out")
     with whole_folder(tmp_path / "out", force=True) as temporary:
         write_result(temporary)

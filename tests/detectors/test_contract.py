@@ -23,6 +23,7 @@ from sklearn.utils.estimator_checks import check_estimator
 import rsrae
 from rsrae.detectors import METHODS, detector_class, make_detector
 from rsrae.errors import InputError, ModelFileError, ParameterError
+from rsrae.modelfile import read_model, write_model
 
 # Enough to run, not to learn; names a detector does not have are left out.
 CHEAP = {
@@ -77,6 +78,7 @@ def fit_quietly(detector: Any, X: Any) -> Any:
 # -- scikit-learn ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("name", FOR_TABLES)
 def test_scikit_learns_own_checks_pass_without_exception(name: str) -> None:
     results = check_estimator(build(name, epochs=1), on_skip=None, on_fail=None)
     assert [(r["check_name"], r["exception"]) for r in results if r["status"] == "failed"] == []
@@ -227,10 +229,10 @@ def test_a_detector_of_sparse_rows_is_saved_too(name: str, tmp_path: Path, rng: 
 def test_a_model_without_its_tensors_is_an_error(name: str, X: npt.NDArray[Any], tmp_path: Path) -> None:
     path = tmp_path / "model"
     build(name).fit(X).save(path)
-    header, arrays = rsrae.modelfile.read_model(path)  # type: ignore[attr-defined]
+    header, arrays = read_model(path)
     for missing in arrays:
         rest = {key: array for key, array in arrays.items() if key != missing}
-        rsrae.modelfile.write_model(path, header, rest)  # type: ignore[attr-defined]
+        write_model(path, header, rest)
         with pytest.raises(ModelFileError, match="header and tensors do not fit together"):
             rsrae.load(path)
 

@@ -21,7 +21,7 @@ def normal_rows(n: int = 120, m: int = 6) -> np.ndarray[Any, Any]:
 @pytest.mark.parametrize("n_members", [1, 3])
 def test_euclidean_parts_are_squared_residuals_and_add_up_to_the_score(n_members: int) -> None:
     X = normal_rows()
-    detector = make_detector("rsrae", epochs=3, random_state=0, n_members=n_members, score="euclidean").fit(X)
+    detector = make_detector("rsrae", epochs=3, random_state=0, n_members=n_members, scored_by="euclidean").fit(X)
     found = feature_shares(detector, X[:9])
     np.testing.assert_allclose(found.shares.sum(axis=1), 1)
     np.testing.assert_allclose(found.scores, detector.anomaly_score(X[:9]))
@@ -33,7 +33,7 @@ def test_euclidean_parts_are_squared_residuals_and_add_up_to_the_score(n_members
 
 def test_cosine_parts_add_up_to_one_minus_the_cosine_without_being_scaled() -> None:
     X = normal_rows()
-    detector = make_detector("rsrae", epochs=3, random_state=0, score="cosine").fit(X)
+    detector = make_detector("rsrae", epochs=3, random_state=0, scored_by="cosine").fit(X)
     x, x_hat = detector.preprocess(X[:9]), detector.reconstruct(X[:9])
     u = x / np.linalg.norm(x, axis=1, keepdims=True)
     v = x_hat / np.linalg.norm(x_hat, axis=1, keepdims=True)
@@ -45,7 +45,7 @@ def test_cosine_parts_add_up_to_one_minus_the_cosine_without_being_scaled() -> N
 
 def test_an_ensembles_shares_are_its_members_weighed_by_what_they_put_into_the_score() -> None:
     X = normal_rows()
-    detector = make_detector("rsrae", epochs=3, random_state=0, n_members=2, score="euclidean").fit(X)
+    detector = make_detector("rsrae", epochs=3, random_state=0, n_members=2, scored_by="euclidean").fit(X)
     scores = detector.member_scores(X[:4]) / np.asarray(detector._spread)[:, None]
     found = feature_shares(detector, X[:4])
     x = detector.preprocess(X[:4])
@@ -60,7 +60,7 @@ def test_an_ensembles_shares_are_its_members_weighed_by_what_they_put_into_the_s
 @pytest.mark.parametrize("unit_norm", [True, False])
 def test_what_was_expected_is_in_the_users_units(score: str, unit_norm: bool) -> None:
     X = normal_rows(300) * [1, 10, 100, 1000, 1, 1] + 5000
-    detector = make_detector("rsrae", epochs=60, random_state=0, score=score, unit_norm=unit_norm).fit(X)
+    detector = make_detector("rsrae", epochs=60, random_state=0, n_members=1, score=score, unit_norm=unit_norm).fit(X)
     expected = feature_shares(detector, X[:50]).expected
     assert expected is not None
     # Far from a perfect fit, but right in size for every column.
@@ -70,7 +70,7 @@ def test_what_was_expected_is_in_the_users_units(score: str, unit_norm: bool) ->
 
 def test_sparse_rows_are_split_as_the_same_rows_dense() -> None:
     X = np.abs(normal_rows()) * (np.random.default_rng(0).random((120, 6)) < 0.5)
-    detector = make_detector("rsrae", epochs=3, random_state=0).fit(sp.csr_array(X))
+    detector = make_detector("rsrae", epochs=3, random_state=0, n_members=1).fit(sp.csr_array(X))
     sparse = feature_shares(detector, sp.csr_array(X[:7]))
     dense = feature_shares(detector, X[:7])
     np.testing.assert_allclose(sparse.shares, dense.shares, atol=1e-9)
@@ -80,7 +80,7 @@ def test_sparse_rows_are_split_as_the_same_rows_dense() -> None:
 
 def test_pictures_have_one_share_a_pixel_with_channels_together() -> None:
     X = np.random.default_rng(0).integers(0, 255, (30, 8, 8, 3), dtype=np.uint8)
-    detector = make_detector("ae", epochs=1, random_state=0, hidden=(4, 4, 4), intrinsic_dim=2).fit(X)
+    detector = make_detector("ae", epochs=1, random_state=0, hidden=(4, 4, 4), intrinsic_dim=2, n_members=1).fit(X)
     found = feature_shares(detector, X[:3])
     assert found.shares.shape == (3, 8, 8)
     np.testing.assert_allclose(found.shares.sum(axis=(1, 2)), 1)
@@ -91,7 +91,7 @@ def test_pictures_have_one_share_a_pixel_with_channels_together() -> None:
 def test_a_row_of_zeros_has_shares_too() -> None:
     X = normal_rows()
     X[0] = 0
-    detector = make_detector("rsrae", epochs=2, random_state=0, score="cosine", scaling="none").fit(X)
+    detector = make_detector("rsrae", epochs=2, random_state=0, scored_by="cosine", scaling="none").fit(X)
     np.testing.assert_allclose(feature_shares(detector, X[:1]).shares.sum(), 1)
 
 

@@ -1,17 +1,21 @@
+from typing import Any
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.stats import spearmanr
 
+from rsrae.detectors import make_detector
 from rsrae.errors import ParameterError
 from rsrae.paper.cells import Cell
+from rsrae.paper.experiments import CALTECH_LATENT_DIM, ids, plan
 from rsrae.paper.measure import (
     as_accepted,
     centroid_scores,
+    detector_of,
     environment,
     measure,
     rank_correlation,
-    recipe_settings,
 )
 
 ROLL = Cell("swiss-roll", "swiss-roll", "ae", "paper", (), None, 0, params=(("epochs", 2),))
@@ -54,14 +58,39 @@ def test_centroid_scores_are_the_same_sparse_and_dense() -> None:
     np.testing.assert_allclose(centroid_scores(X), centroid_scores(sp.csr_array(X)), rtol=1e-6)
 
 
+def detector(method: str, recipe: str, **params: float) -> Any:
+    cell = Cell("main", "reuters", method, recipe, (0,), 0.5, 7, params=tuple(sorted(params.items())))  # type: ignore[arg-type]
+    return detector_of(cell, np.eye(2))
+
+
 def test_a_learning_rate_moves_both_rates_in_the_recipes_proportion() -> None:
-    cell = Cell("learning-rate", "reuters", "rsrae", "authors", (0,), 0.5, 0, params=(("learning_rate", 0.01),))
-    assert recipe_settings(cell, np.eye(2))["rsr_learning_rate"] == pytest.approx(0.1)
+    usual, fast = detector("rsrae", "authors"), detector("rsrae", "authors", learning_rate=0.01)
+    assert fast.learning_rate == 0.01
+    assert fast.rsr_learning_rate / 0.01 == pytest.approx(usual.rsr_learning_rate / usual.learning_rate)
 
 
-def test_the_default_recipe_and_other_methods_are_left_alone() -> None:
-    for method, recipe in (("rsrae", "default"), ("lof", "paper")):
-        assert recipe_settings(Cell("main", "reuters", method, recipe, (0,), 0.5, 0), np.eye(2)) == {}  # type: ignore[arg-type]
+def test_the_published_recipes_take_the_protocols_numbers_as_they_are() -> None:
+    for method in ("rsrae", "rsrae+", "ae-1", "ae"):
+        published = detector(method, "authors")
+        assert (published.scaling, published.unit_norm, published.activation) == ("none", False, "relu")
+        assert published.normalisation == "affine"
+    assert detector("rsrae", "default").get_params() == make_detector("rsrae", random_state=7).get_params()
+
+
+@pytest.mark.parametrize("method", sorted({cell.method for name in ids() for cell in plan(name, "full")}))
+def test_every_planned_method_takes_its_planned_parameters(method: str) -> None:
+    planned = {(cell.recipe, cell.params) for name in ids() for cell in plan(name, "quick") if cell.method == method}
+    for recipe, params in planned:
+        made = detector(method, recipe, **dict(params))  # type: ignore[arg-type]
+        assert {name: made.get_params()[name] for name, _ in params} == dict(params)
+
+
+def test_the_widest_code_of_a_caltech_image_is_the_planned_one() -> None:
+    images = np.random.default_rng(0).uniform(-1, 1, (4, 32, 32, 3)).astype(np.float32)
+    made = detector("rsrae", "paper", intrinsic_dim=CALTECH_LATENT_DIM, epochs=1)
+    made.fit(images)
+    with pytest.raises(ParameterError):
+        made.set_params(intrinsic_dim=CALTECH_LATENT_DIM + 1).fit(images)
 
 
 def test_the_environment_names_versions_and_machine() -> None:

@@ -24,7 +24,7 @@ from rsrae.modelfile import whole_file
 from rsrae.report import write_report
 
 N_EXPLAINED = 1_000  # of the strangest items, at most
-N_ASKED = 20_000  # rows scored for explanations, at most, where a method has to be asked
+N_ASKED = 5_000  # rows scored for explanations, at most, where a method has to be asked
 N_PARTS = 8  # listed for each item
 
 FloatArray = npt.NDArray[np.float64]
@@ -102,7 +102,7 @@ class Detection:
         """Why the strangest items are strange, by position, the strangest first.
 
         There are 1,000, or fewer where the method has to be asked feature by feature (see `rsrae.explain.shares`): at
-        most so many that 20,000 rows are scored for it, and ten in any case.
+        most so many that 5,000 rows are scored for it, and ten in any case.
         """
         encoder, X = self.samples.encoder, self.samples.X
         n_groups = len(encoder.columns) if isinstance(encoder, TableEncoder) else int(np.prod(X.shape[1:]))

@@ -47,7 +47,7 @@ RECIPES: dict[str, dict[str, Any]] = {
         "tame": False,
         "rsr_learning_rate": 2.5e-4,
         "rsr_scope": "A",
-        "score": "cosine",
+        "scored_by": "cosine",
         "trim": 0.0,
     },
     # The published code: inert normalisation, RSR1 in encoder and A at ten times the learning rate, unit rows.
@@ -64,7 +64,7 @@ RECIPES: dict[str, dict[str, Any]] = {
         "unit_norm": True,
         "rsr_learning_rate": 2.5e-3,
         "rsr_scope": "encoder",
-        "score": "cosine",
+        "scored_by": "cosine",
         "shuffle": "once",
         "trim": 0.0,
     },
@@ -90,7 +90,7 @@ class AutoencoderDetector(BaseDetector):
         for tables, unit-cube for images, none for sparse rows.
     tame : with robust scaling, pass each value through asinh, so that far values do not outweigh a row.
     unit_norm : scale each row to unit l2 norm; "auto": for sparse rows and images, not for tables.
-    score : "cosine" or "euclidean"; "auto": cosine where rows have unit norm, else euclidean.
+    scored_by : "cosine" or "euclidean"; "auto": cosine where rows have unit norm, else euclidean.
     epochs : passes over the rows; "auto" makes them as many as give about 2,500 updates, between 10 and 100.
     batch_size, learning_rate : of Adam.
     shuffle : draw a new order of the rows every "epoch", or "once".
@@ -120,7 +120,7 @@ class AutoencoderDetector(BaseDetector):
         scaling: str = "auto",
         tame: bool = True,
         unit_norm: bool | str = "auto",
-        score: str = "auto",
+        scored_by: str = "auto",
         epochs: int | str = 200,
         batch_size: int = 128,
         learning_rate: float = 2.5e-4,
@@ -147,7 +147,7 @@ class AutoencoderDetector(BaseDetector):
         self.scaling = scaling
         self.tame = tame
         self.unit_norm = unit_norm
-        self.score = score
+        self.scored_by = scored_by
         self.epochs = epochs
         self.batch_size = batch_size
         self.learning_rate = learning_rate
@@ -425,9 +425,9 @@ class AutoencoderDetector(BaseDetector):
         return euclidean_distance(similarity.square_residual)
 
     def _score_name(self) -> str:
-        if self.score == "auto":
+        if self.scored_by == "auto":
             return "cosine" if self.preprocessor_.unit_norm else "euclidean"
-        return self.score
+        return self.scored_by
 
     def _rows_to_score(self, X: Rows) -> AnyRows:
         # Scored in double precision: a row then scores the same alone and in any batch.
@@ -466,7 +466,7 @@ class AutoencoderDetector(BaseDetector):
         check_choice("output_activation", self.output_activation, ("same", *ACTIVATIONS))
         check_choice("normalisation", self.normalisation, ("batch", "affine", None))
         check_choice("initialisation", self.initialisation, ("orthonormal", "normal"))
-        check_choice("score", self.score, ("auto", "cosine", "euclidean"))
+        check_choice("scored_by", self.scored_by, ("auto", "cosine", "euclidean"))
         check_choice("shuffle", self.shuffle, ("epoch", "once"))
         check_choice("unit_norm", self.unit_norm, ("auto", True, False))
         if self.trim != "auto" and not (isinstance(self.trim, (int, float)) and 0 <= self.trim < 1):

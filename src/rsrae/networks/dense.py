@@ -13,6 +13,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -243,6 +244,17 @@ class DenseNetwork(Network):
         twin._pass = None
         twin._wire()
         return twin
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Layers are views into the buffers, and activations are functions: neither can or need be pickled.
+        kept = ("architecture", "n_members", "n_columns", "device", "identity", "parameters", "_shapes", "_statistics")
+        return {name: getattr(self, name) for name in kept}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.gradients = torch.zeros_like(self.parameters)
+        self._pass = None
+        self._wire()
 
     # -- inside --------------------------------------------------------------------------------------------------
 

@@ -45,14 +45,8 @@ def measure(cell: Cell) -> dict[str, Any]:
     scores and the centroid's; None where one of them is constant), ``seconds_fit``, ``seconds_score``,
     ``n``, ``n_outliers``; for the Swiss roll also the ``histogram`` of the scores.
     """
-    from rsrae.detectors import make_detector
-
     trial = trial_of(cell)
-    detector = make_detector(cell.method)
-    settings = {"random_state": cell.seed} | recipe_settings(cell, trial.X)
-    offered = detector.get_params()
-    detector.set_params(**{name: value for name, value in settings.items() if name in offered})
-    detector.set_params(**dict(cell.params))
+    detector = detector_of(cell, trial.X)
     X = as_accepted(trial.X, detector.accepts, cell.method)
     started = time.perf_counter()
     detector.fit(X)
@@ -83,22 +77,27 @@ def trial_of(cell: Cell) -> Trial:
     return draw_trial(X, y, cell.classes, cell.c, seed=cell.seed, outliers=cell.outliers)
 
 
-def recipe_settings(cell: Cell, X: Matrix) -> dict[str, Any]:
-    """Return what the recipe of a cell sets in an autoencoder of the RSRAE family; ``X`` is scaled already.
+def detector_of(cell: Cell, X: Matrix) -> Any:
+    """Make the detector of a cell, ready to be fitted on ``X``, which the protocol has scaled already.
 
     A learning rate among the cell's parameters moves that of the RSR steps along, in the recipe's proportion.
     """
-    from rsrae.detectors.rsrae import RECIPES
+    from rsrae.detectors import make_detector
 
-    if cell.method not in AUTOENCODERS or cell.recipe == "default":
-        return {}
-    settings = RECIPES[cell.recipe] | {"scaling": "none", "unit_norm": False}
-    if cell.recipe == "authors":
-        settings["activation"] = authors_activation(X)
-    if "learning_rate" in dict(cell.params):
-        ratio = settings["rsr_learning_rate"] / settings["learning_rate"]
-        settings["rsr_learning_rate"] = ratio * float(dict(cell.params)["learning_rate"])
-    return settings
+    has_recipe = cell.method in AUTOENCODERS
+    detector = make_detector(cell.method, **({"recipe": cell.recipe} if has_recipe else {}))
+    settings: dict[str, Any] = {"random_state": cell.seed}
+    if has_recipe and cell.recipe != "default":
+        settings |= {"scaling": "none", "unit_norm": False}
+        if cell.recipe == "authors":
+            settings["activation"] = authors_activation(X)
+        rsr_rate = getattr(detector, "rsr_learning_rate", None)
+        if rsr_rate is not None and "learning_rate" in dict(cell.params):
+            ratio = rsr_rate / detector.learning_rate
+            settings["rsr_learning_rate"] = ratio * float(dict(cell.params)["learning_rate"])
+    offered = detector.get_params()
+    detector.set_params(**{name: value for name, value in settings.items() if name in offered})
+    return detector.set_params(**dict(cell.params))
 
 
 def as_accepted(X: Matrix, accepts: frozenset[str], method: str) -> Matrix:
