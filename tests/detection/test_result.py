@@ -123,7 +123,7 @@ def test_a_wide_table_shows_its_most_telling_columns() -> None:
 
 
 def test_pictures_have_thumbnails_and_heat_maps() -> None:
-    facts = report_facts(detect_samples(load_example("digits"), epochs=1))
+    facts = report_facts(detect(load_example("digits").X[:40], epochs=1))
     assert facts.items[0].thumbnail is not None
     assert facts.items[0].heatmap is not None
     assert facts.items[0].reasons == []

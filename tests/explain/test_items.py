@@ -69,7 +69,7 @@ def share_found(found: list[bool]) -> float:
 def test_the_planted_column_comes_first(method: str) -> None:
     frame, causes = planted_table()
     samples = read_source(frame)
-    options = {"epochs": 40, "random_state": 0, "n_members": 1} if method == "rsrae" else {}
+    options = {"epochs": 40, "random_state": 0, "n_members": 1, "intrinsic_dim": 10} if method == "rsrae" else {}
     options = {"random_state": 0} if method == "iforest" else options
     detector = make_detector(method, **options).fit(samples.X)
     found = explain(detector, samples, range(N_PLANTED), most=3)
@@ -80,7 +80,9 @@ def test_the_planted_column_comes_first(method: str) -> None:
 def test_the_planted_word_comes_first(method: str) -> None:
     texts, causes = planted_documents()
     samples = read_source(texts)
-    detector = make_detector(method, **({"epochs": 40, "random_state": 0, "n_members": 1} if method == "rsrae" else {}))
+    detector = make_detector(
+        method, **({"epochs": 40, "random_state": 0, "n_members": 1, "intrinsic_dim": 10} if method == "rsrae" else {})
+    )
     detector.fit(samples.X)
     found = explain(detector, samples, range(N_PLANTED), most=5)
     assert share_found([e.parts[0].feature == cause for e, cause in zip(found, causes, strict=True)]) >= 0.9
@@ -91,7 +93,9 @@ def test_the_planted_word_comes_first(method: str) -> None:
 def test_the_planted_patch_is_the_hottest(method: str) -> None:
     pictures, causes = planted_pictures()
     samples = read_source(pictures)
-    detector = make_detector(method, **({"epochs": 30, "random_state": 0, "n_members": 1} if method == "rsrae" else {}))
+    detector = make_detector(
+        method, **({"epochs": 30, "random_state": 0, "n_members": 1, "intrinsic_dim": 10} if method == "rsrae" else {})
+    )
     detector.fit(samples.X)
     hits = []
     for explanation, (row, column) in zip(explain(detector, samples, range(N_PLANTED)), causes, strict=True):
@@ -105,7 +109,7 @@ def test_the_planted_patch_is_the_hottest(method: str) -> None:
 def test_values_and_expectations_are_in_the_users_units() -> None:
     frame, _ = planted_table()
     samples = read_source(frame)
-    detector = make_detector("rsrae", epochs=60, random_state=0, n_members=1).fit(samples.X)
+    detector = make_detector("rsrae", epochs=60, random_state=0, n_members=1, intrinsic_dim=10).fit(samples.X)
     parts = {part.feature: part for part in explain(detector, samples, [0])[0].parts}
     assert parts["price"].value == 400.0
     assert isinstance(parts["price"].expected, float)
@@ -120,7 +124,7 @@ def test_shares_of_one_hot_and_missing_columns_are_folded_into_the_users_column(
     frame.loc[5:40, "pieces"] = np.nan
     samples = read_source(frame)
     assert samples.X.shape[1] > len(frame.columns)
-    detector = make_detector("rsrae", epochs=2, random_state=0, n_members=1).fit(samples.X)
+    detector = make_detector("rsrae", epochs=2, random_state=0, n_members=1, intrinsic_dim=10).fit(samples.X)
     explanation = explain(detector, samples, [6])[0]
     assert sorted(part.feature for part in explanation.parts) == sorted(frame.columns)
     assert sum(part.share for part in explanation.parts) == pytest.approx(1)
@@ -130,7 +134,7 @@ def test_shares_of_one_hot_and_missing_columns_are_folded_into_the_users_column(
 def test_parts_beyond_the_most_are_summed_up() -> None:
     frame, _ = planted_table()
     samples = read_source(frame)
-    detector = make_detector("rsrae", epochs=2, random_state=0, n_members=1).fit(samples.X)
+    detector = make_detector("rsrae", epochs=2, random_state=0, n_members=1, intrinsic_dim=10).fit(samples.X)
     explanation = explain(detector, samples, [0], most=2)[0]
     assert len(explanation.parts) == 2
     assert sum(part.share for part in explanation.parts) + explanation.rest == pytest.approx(1)
@@ -139,14 +143,14 @@ def test_parts_beyond_the_most_are_summed_up() -> None:
 def test_a_document_without_an_expected_word_says_that_it_is_absent() -> None:
     texts = ["tea cup spoon"] * 150 + ["tea cup"] * 3
     samples = read_source(texts)
-    detector = make_detector("rsrae", epochs=40, random_state=0, n_members=1).fit(samples.X)
+    detector = make_detector("rsrae", epochs=40, random_state=0, n_members=1, intrinsic_dim=10).fit(samples.X)
     explanation = explain(detector, samples, [150])[0]
     assert [part.feature for part in explanation.missing] == ["spoon"]
 
 
 def test_plain_rows_are_explained_by_column_names() -> None:
     X = np.random.default_rng(0).normal(size=(60, 3))
-    detector = make_detector("rsrae", epochs=2, random_state=0, n_members=1).fit(X)
+    detector = make_detector("rsrae", epochs=2, random_state=0, n_members=1, intrinsic_dim=10).fit(X)
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     by_frame, by_array = explain(detector, frame)[0], explain(detector, X, [0])[0]
     assert {part.feature for part in by_frame.parts} == {"a", "b", "c"}
@@ -161,7 +165,7 @@ def test_dates_are_expected_as_dates_times_or_weekdays() -> None:
     frame = pd.DataFrame({"when": days.astype("datetime64[us]"), "amount": rng.normal(size=300)})
     frame.loc[0, "when"] = pd.Timestamp("2021-06-07 22:30")
     samples = read_source(frame)
-    detector = make_detector("rsrae", epochs=30, random_state=0, n_members=1).fit(samples.X)
+    detector = make_detector("rsrae", epochs=30, random_state=0, n_members=1, intrinsic_dim=10).fit(samples.X)
     part = explain(detector, samples, [0])[0].parts[0]
     assert part.feature == "when"
     assert str(part.expected).startswith(("at 08", "at 09"))
@@ -169,7 +173,7 @@ def test_dates_are_expected_as_dates_times_or_weekdays() -> None:
 
 def test_samples_keep_the_names_of_their_items() -> None:
     samples = Samples(np.random.default_rng(0).normal(size=(20, 2)), "embeddings", [f"v{i}" for i in range(20)])
-    detector = make_detector("rsrae", epochs=1, random_state=0, n_members=1).fit(samples.X)
+    detector = make_detector("rsrae", epochs=1, random_state=0, n_members=1, intrinsic_dim=10).fit(samples.X)
     assert [e.name for e in explain(detector, samples, [3, 1])] == ["v3", "v1"]
 
 

@@ -21,7 +21,9 @@ def normal_rows(n: int = 120, m: int = 6) -> np.ndarray[Any, Any]:
 @pytest.mark.parametrize("n_members", [1, 3])
 def test_euclidean_parts_are_squared_residuals_and_add_up_to_the_score(n_members: int) -> None:
     X = normal_rows()
-    detector = make_detector("rsrae", epochs=3, random_state=0, n_members=n_members, scored_by="euclidean").fit(X)
+    detector = make_detector(
+        "rsrae", epochs=3, random_state=0, n_members=n_members, intrinsic_dim=3, scored_by="euclidean"
+    ).fit(X)
     found = feature_shares(detector, X[:9])
     np.testing.assert_allclose(found.shares.sum(axis=1), 1)
     np.testing.assert_allclose(found.scores, detector.anomaly_score(X[:9]))
@@ -45,7 +47,9 @@ def test_cosine_parts_add_up_to_one_minus_the_cosine_without_being_scaled() -> N
 
 def test_an_ensembles_shares_are_its_members_weighed_by_what_they_put_into_the_score() -> None:
     X = normal_rows()
-    detector = make_detector("rsrae", epochs=3, random_state=0, n_members=2, scored_by="euclidean").fit(X)
+    detector = make_detector(
+        "rsrae", epochs=3, random_state=0, n_members=2, intrinsic_dim=(0, 3), scored_by="euclidean"
+    ).fit(X)
     scores = detector.member_scores(X[:4]) / np.asarray(detector._spread)[:, None]
     found = feature_shares(detector, X[:4])
     x = detector.preprocess(X[:4])
@@ -60,7 +64,9 @@ def test_an_ensembles_shares_are_its_members_weighed_by_what_they_put_into_the_s
 @pytest.mark.parametrize("unit_norm", [True, False])
 def test_what_was_expected_is_in_the_users_units(score: str, unit_norm: bool) -> None:
     X = normal_rows(300) * [1, 10, 100, 1000, 1, 1] + 5000
-    detector = make_detector("rsrae", epochs=60, random_state=0, n_members=1, score=score, unit_norm=unit_norm).fit(X)
+    detector = make_detector(
+        "rsrae", epochs=60, random_state=0, n_members=1, intrinsic_dim=3, scored_by=score, unit_norm=unit_norm
+    ).fit(X)
     expected = feature_shares(detector, X[:50]).expected
     assert expected is not None
     # Far from a perfect fit, but right in size for every column.
@@ -70,7 +76,7 @@ def test_what_was_expected_is_in_the_users_units(score: str, unit_norm: bool) ->
 
 def test_sparse_rows_are_split_as_the_same_rows_dense() -> None:
     X = np.abs(normal_rows()) * (np.random.default_rng(0).random((120, 6)) < 0.5)
-    detector = make_detector("rsrae", epochs=3, random_state=0, n_members=1).fit(sp.csr_array(X))
+    detector = make_detector("rsrae", epochs=3, random_state=0, n_members=1, intrinsic_dim=3).fit(sp.csr_array(X))
     sparse = feature_shares(detector, sp.csr_array(X[:7]))
     dense = feature_shares(detector, X[:7])
     np.testing.assert_allclose(sparse.shares, dense.shares, atol=1e-9)

@@ -63,25 +63,29 @@ class Training:
     """
 
     def __init__(self, *, is_shown: bool) -> None:
-        self.is_stopping = False
-        self.last: Epoch | None = None
+        self.n_epochs = 0
+        self._is_stopping = False
+        self._was_cut = False
         self._is_shown = is_shown and sys.stderr.isatty()
         self._exits = contextlib.ExitStack()
         self._bar: Any = None
+        self._network = 0
 
     @property
     def stopped_after(self) -> str | None:
         """A sentence on where training was stopped, or None if it was not."""
-        if self.is_stopping and self.last is not None and self.last.number < self.last.total:
-            return f"Training was stopped by Ctrl-C after epoch {self.last.number} of {self.last.total}."
-        return None
+        if not self._was_cut:
+            return None
+        return f"Training was stopped by Ctrl-C after {self.n_epochs} epochs; this is what was learned until then."
 
     def __call__(self, epoch: Epoch) -> bool:
         """After every epoch."""
-        self.last = epoch
+        self.n_epochs += 1
+        self._network += epoch.number == 1  # the members of an ensemble may be trained one after the other
+        self._was_cut |= self._is_stopping and epoch.number < epoch.total
         if self._is_shown:
             self._draw(epoch)
-        return not self.is_stopping
+        return not self._is_stopping
 
     def __enter__(self) -> Training:
         self._exits.enter_context(_on_interrupt(self._stop))
@@ -91,7 +95,7 @@ class Training:
         self._exits.close()
 
     def _stop(self) -> None:
-        self.is_stopping = True
+        self._is_stopping = True
         print("\nStopping after this epoch; Ctrl-C again to give up.", file=sys.stderr)
 
     def _draw(self, epoch: Epoch) -> None:
@@ -99,7 +103,8 @@ class Training:
             self._bar = self._exits.enter_context(_make_bar())
             self._task = self._bar.add_task("training", total=epoch.total, losses="")
         losses = "  ".join(f"{name} {value:.4g}" for name, value in epoch.losses.items())
-        self._bar.update(self._task, completed=epoch.number, total=epoch.total, losses=losses)
+        name = "training" if self._network == 1 else f"training {self._network}"
+        self._bar.update(self._task, description=name, completed=epoch.number, total=epoch.total, losses=losses)
 
 
 def _make_bar() -> Any:
