@@ -18,6 +18,7 @@ SCALINGS = ("auto", "robust", "unit-cube", "none")
 
 # Location and spread of a column need no more rows than this.
 MOST_ROWS = 100_000
+FEWEST_COORDINATES = 64  # of a vector
 NORMAL_IQR = 1.3489795  # of a standard normal
 
 
@@ -66,17 +67,32 @@ class Preprocessor:
 
 
 def fit_preprocessor(
-    X: npt.NDArray[Any] | sp.csr_array, *, scaling: str = "auto", tame: bool, unit_norm: bool
+    X: npt.NDArray[Any] | sp.csr_array, *, scaling: str = "auto", tame: bool, unit_norm: bool | str = "auto"
 ) -> Preprocessor:
     """Learn location and spread from the rows.
 
-    "auto" means "robust" for tables, "unit-cube" for images and "none" for sparse rows.
+    =============================== ================ ===================
+    rows                            scaling="auto"   unit_norm="auto"
+    =============================== ================ ===================
+    table                           "robust"         no
+    table of vectors                "none"           yes
+    sparse                          "none"           yes
+    images                          "unit-cube"      yes
+    =============================== ================ ===================
+
+    A table counts as vectors (embeddings, spectra, counts) by :func:`holds_vectors`: there the direction of a row
+    carries its meaning, and scaling each column by itself would blow up those that are nearly constant.
     """
     if scaling not in SCALINGS:
         raise ParameterError(f"scaling must be one of {', '.join(map(repr, SCALINGS))}, got {scaling!r}")
     is_image = X.ndim > 2
-    if scaling == "auto":
-        scaling = "none" if sp.issparse(X) else "unit-cube" if is_image else "robust"
+    is_direction = sp.issparse(X) or is_image
+    if scaling == "auto" and not is_direction:
+        is_direction = holds_vectors(X)
+        scaling = "none" if is_direction else "robust"
+    elif scaling == "auto":
+        scaling = "unit-cube" if is_image else "none"
+    unit_norm = is_direction if unit_norm == "auto" else bool(unit_norm)
     if scaling == "none":
         return Preprocessor(np.zeros(1), np.ones(1), False, unit_norm)
     if sp.issparse(X):
@@ -88,6 +104,30 @@ def fit_preprocessor(
     if is_image:
         center, scale = center.reshape(X.shape[1:]), scale.reshape(X.shape[1:])
     return Preprocessor(center, scale, tame, unit_norm)
+
+
+def holds_vectors(X: npt.NDArray[Any]) -> bool:
+    """Whether the columns of a table are coordinates of one vector rather than measurements of different kinds.
+
+    So it is if there are at least 64 of them, their standard deviations lie within a factor of ten (the middle 80 %),
+    and they are not centred: centred columns of one spread were standardised by somebody, who wants their sizes
+    compared.
+
+    >>> rng = np.random.default_rng(0)
+    >>> holds_vectors(rng.gamma(1.0, size=(100, 256))), holds_vectors(rng.normal(size=(100, 256)))
+    (True, False)
+    """
+    if X.shape[1] < FEWEST_COORDINATES:
+        return False
+    sample = X[:: -(-X.shape[0] // 5_000)].astype(np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        spread, mean = sample.std(axis=0), sample.mean(axis=0)
+        moving = (spread > 0) & np.isfinite(spread)
+        if moving.sum() < FEWEST_COORDINATES:
+            return False
+        low, high = np.quantile(spread[moving], [0.1, 0.9])
+        is_centred = np.median(np.abs(mean[moving]) / spread[moving]) < 0.1
+    return bool(high <= 10 * low and not is_centred)
 
 
 def robust_center_and_scale(

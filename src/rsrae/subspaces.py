@@ -93,7 +93,8 @@ def fms(
     d : dimension of the subspace; 0 gives the centre alone.
     spherical : scale the centred rows to unit norm first, so that far rows weigh no more than others (SFMS).
     center : "median" (geometric), "mean" or "none".
-    delta : least distance in the weights, relative to the median norm of the rows.
+    delta : least distance in the weights, relative to the median norm of the rows. It is approached by halves from the
+        median distance, which keeps single rows near the first subspace from holding it there.
     tolerance : stop when the sine of the largest angle to the last subspace is not above this.
     max_iterations : stop after so many rounds in any case.
 

@@ -75,7 +75,7 @@ def test_an_item_is_explained_by_its_id(found: Detection) -> None:
 
 
 def test_an_unknown_item_is_an_error_that_helps(found: Detection) -> None:
-    with pytest.raises(InputError, match=r"there is no item '50030'; did you mean '500"):
+    with pytest.raises(InputError, match=r"there is no item '50030'; did you mean '5"):
         found.explain("50030")
 
 

@@ -56,9 +56,15 @@ def test_the_dimension_is_ten_or_half_of_what_there_is(shape, expected):
     assert FMS().fit(X).subspace_.basis.shape == (shape[1], expected)
 
 
-def test_dense_rows_are_centred_by_default_and_sparse_ones_are_not():
+def test_a_subspace_never_takes_in_everything():
+    X = np.random.default_rng(0).normal(size=(20, 4))
+    assert FMS(intrinsic_dim=10).fit(X).subspace_.basis.shape == (4, 3)
+
+
+def test_tables_are_centred_by_default_and_rows_of_unit_norm_are_not():
     X = np.random.default_rng(0).random((40, 12))
     assert FMS(scaling="none").fit(X).subspace_.center.any()
+    assert not FMS(scaling="none", unit_norm=True).fit(X).subspace_.center.any()
     assert not FMS().fit(sp.csr_array(X)).subspace_.center.any()
     assert FMS(center="median").fit(sp.csr_array(X)).subspace_.center.any()
 
@@ -71,7 +77,6 @@ def test_rounds_beyond_the_limit_are_not_made():
 @pytest.mark.parametrize(
     ("make", "parameters", "message"),
     [
-        (FMS, {"intrinsic_dim": 4}, "intrinsic_dim=4 leaves nothing outside .* use at most 3, or 'auto'"),
         (FMS, {"intrinsic_dim": 0}, "intrinsic_dim must be a whole number"),
         (FMS, {"intrinsic_dim": "all"}, "intrinsic_dim must be a whole number"),
         (SFMS, {"center": "mode"}, "center must be one of 'auto', 'mean', 'median', 'none', got 'mode'"),

@@ -35,7 +35,7 @@ def test_euclidean_parts_are_squared_residuals_and_add_up_to_the_score(n_members
 
 def test_cosine_parts_add_up_to_one_minus_the_cosine_without_being_scaled() -> None:
     X = normal_rows()
-    detector = make_detector("rsrae", epochs=3, random_state=0, scored_by="cosine").fit(X)
+    detector = make_detector("rsrae", epochs=3, random_state=0, n_members=1, intrinsic_dim=3, scored_by="cosine").fit(X)
     x, x_hat = detector.preprocess(X[:9]), detector.reconstruct(X[:9])
     u = x / np.linalg.norm(x, axis=1, keepdims=True)
     v = x_hat / np.linalg.norm(x_hat, axis=1, keepdims=True)

@@ -17,6 +17,8 @@ from rsrae.cli import datasets, detecting, inspecting, reproducing
 from rsrae.cli.console import one_line
 from rsrae.errors import RsraeError
 
+INTERRUPTED = 130
+
 app = typer.Typer(
     name="rsrae",
     help="Find what is strange in a table, a folder of pictures or a pile of documents.",
@@ -56,12 +58,14 @@ def run(arguments: Sequence[str]) -> int:
     try:
         code = app(list(arguments), prog_name="rsrae", standalone_mode=False)
         sys.stdout.flush()
+        if code == INTERRUPTED:  # some releases of typer turn Ctrl-C into this code without a word
+            raise KeyboardInterrupt
         return code if isinstance(code, int) else 0
     except RsraeError as error:
         return _fail(str(error))
     except (KeyboardInterrupt, typer.Abort):
         _fail("interrupted; nothing was written")
-        return 130
+        return INTERRUPTED
     except BrokenPipeError:
         # The reader of our output has gone (rsrae ... | head): nothing more to say, not even at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -14,7 +14,6 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
@@ -87,9 +86,10 @@ class AutoencoderDetector(BaseDetector):
     normalise_code : scale the code to unit norm before the decoder.
     initialisation : of A: "orthonormal" or "normal".
     scaling : "robust" (median and interquartile range per column), "unit-cube" (to [-1, 1]), "none", or "auto": robust
-        for tables, unit-cube for images, none for sparse rows.
+        for tables, unit-cube for images, none for sparse rows and
+        for tables that hold vectors, see :func:`rsrae.preprocessing.holds_vectors`.
     tame : with robust scaling, pass each value through asinh, so that far values do not outweigh a row.
-    unit_norm : scale each row to unit l2 norm; "auto": for sparse rows and images, not for tables.
+    unit_norm : scale each row to unit l2 norm; "auto": for sparse rows, images and tables of vectors.
     scored_by : "cosine" or "euclidean"; "auto": cosine where rows have unit norm, else euclidean.
     epochs : passes over the rows; "auto" makes them as many as give about 2,500 updates, between 10 and 100.
     batch_size, learning_rate : of Adam.
@@ -333,10 +333,7 @@ class AutoencoderDetector(BaseDetector):
             raise ValueError("the tensors hold NaN or infinity")
 
     def _fit_preprocessor(self, X: Rows) -> Preprocessor:
-        unit_norm = self.unit_norm
-        if unit_norm == "auto":
-            unit_norm = sp.issparse(X) or X.ndim > 2
-        return fit_preprocessor(X, scaling=self.scaling, tame=self.tame, unit_norm=bool(unit_norm))
+        return fit_preprocessor(X, scaling=self.scaling, tame=self.tame, unit_norm=self.unit_norm)
 
     def _make_networks(self, X: Rows) -> list[Network]:
         activation = self.activation

@@ -1,12 +1,12 @@
 """Everything public that detectors have in common, once.
 
 Signs. ``anomaly_score`` is the number people read: higher is stranger. ``score_samples`` and ``decision_function``
-are scikit-learn's: lower is stranger, and ``predict`` gives -1 for an anomaly and 1 for a normal item. The sign flips in
-``score_samples`` and nowhere else.
+are scikit-learn's: lower is stranger, and ``predict`` gives -1 for an anomaly and 1 for a normal item. The sign flips
+in ``score_samples`` and nowhere else.
 
-A detector writes ``_fit`` and ``_score`` (and, to be saved, ``_state`` and ``_restore``). Parameters are declared once: a
-subclass takes those it shares as ``**common``, and its full signature, which scikit-learn and ``help`` read, is put
-together here.
+A detector writes ``_fit`` and ``_score`` (and, to be saved, ``_state`` and ``_restore``). Parameters are declared
+once: a subclass takes those it shares as ``**common``, and its full signature, which scikit-learn and ``help`` read, is
+put together here.
 """
 
 from __future__ import annotations
@@ -192,6 +192,10 @@ class BaseDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         if self.accepts == {"images"}:
             raise InputError(
                 f"{type(self).__name__} takes images (n, h, w) or (n, h, w, c) only, got shape {np.shape(X)}"
+            )
+        if sp.issparse(X) and "sparse" not in self.accepts:
+            raise InputError(
+                f"{type(self).__name__} takes no sparse rows; if they fit into memory, make them dense with X.toarray()"
             )
         if isinstance(X, np.ndarray) and X.dtype.type in _NARROW:
             X = X.astype(np.float32)

@@ -22,7 +22,7 @@ class Centroid(PreprocessedDetector):
     Parameters
     ----------
     center : "mean", or "median": the geometric median, which outliers move less.
-    distance : "cosine" (one minus the cosine), "euclidean", or "auto": cosine where rows have unit norm, else Euclidean.
+    distance : "cosine" (one minus the cosine), "euclidean", or "auto": cosine for rows of unit norm, else Euclidean.
     refit : share of the rows in (0, 1]; the centre is found anew from the share that fits best, ``rounds`` times. 1
         keeps all rows.
     rounds : number of times the centre is found anew if ``refit`` is below 1.

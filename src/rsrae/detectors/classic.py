@@ -134,7 +134,8 @@ class OCSVM(PreprocessedDetector):
         n, columns = X.shape
         # Centred if dense, as scikit-learn does: a large mean would drown a small variance.
         variance = square_norms(X).sum() / (n * columns) - X.mean() ** 2 if sp.issparse(X) else X.var()
-        return 1.0 / (columns * float(variance)) if variance > 0 else 1.0
+        gamma: float = 1.0 / (columns * variance) if variance > 0 else 1.0
+        return gamma
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -180,28 +181,24 @@ class IForest(BaseDetector):
 
     def _fit(self, X: Rows) -> None:
         check_count("n_estimators", self.n_estimators)
-        rows = flatten(X)
+        rows = _in_single_precision(flatten(X))
         forest = IsolationForest(
             n_estimators=self.n_estimators,
             max_samples=self._rows_per_tree(rows.shape[0]),
             random_state=self.random_state,
         )
-        try:
-            forest.fit(rows)
-        except ValueError as error:  # trees hold their thresholds in single precision
-            raise InputError(str(error)) from error
+        forest.fit(rows)
         self.forest_ = Forest.grown([member.tree_ for member in forest.estimators_], forest.max_samples_)
 
     def _score(self, X: Rows) -> FloatArray:
-        return self.forest_.score(flatten(X))
+        return self.forest_.score(_in_single_precision(flatten(X)))
 
     def _state(self) -> tuple[dict[str, Any], Arrays]:
         return {}, self.forest_.arrays()
 
     def _restore(self, state: dict[str, Any], arrays: Arrays) -> None:
         self.forest_ = Forest(**{name: arrays[name] for name in Forest.NAMES})
-        if self.forest_.columns.max() >= self.n_features_in_:
-            raise ValueError(f"a tree cuts column {self.forest_.columns.max()}, there are {self.n_features_in_}")
+        self.forest_.check(self.n_features_in_)
 
     def _rows_per_tree(self, n_rows: int) -> int:
         wanted = self.max_samples
@@ -262,11 +259,23 @@ class Forest:
         """What the constructor takes."""
         return {name: getattr(self, name) for name in self.NAMES}
 
+    def check(self, n_columns: int) -> None:
+        """A ValueError unless every walk from a root stays among the nodes and columns, and ends."""
+        n_nodes = len(self.depth)
+        for name, limit in (("roots", n_nodes), ("left", n_nodes), ("right", n_nodes), ("height", n_nodes)):
+            _expect_below(name, getattr(self, name), limit)
+        _expect_below("column", self.column, len(self.columns))
+        _expect_below("columns", self.columns, n_columns)
+        for name in ("column", "threshold", "left", "right", "depth"):
+            expect_shape(name, getattr(self, name), (n_nodes,))
+        for name in ("height", "usual_depth"):
+            expect_shape(name, getattr(self, name), (1,))
+
     def score(self, X: Matrix) -> FloatArray:
         """``2 ** -(mean depth / usual depth)``; 1/2 for an average row, towards 1 for one set apart at once."""
         depths = np.empty(X.shape[0])
         for batch in gen_batches(X.shape[0], max(1, 2**24 // len(self.columns))):
-            depths[batch] = self._total_depth(to_dense(X[batch][:, self.columns]).astype(np.float32))
+            depths[batch] = self._total_depth(to_dense(X[batch][:, self.columns]))
         usual = float(len(self.roots) * self.usual_depth[0])
         return np.asarray(2.0 ** -(depths / usual if usual > 0 else np.ones_like(depths)))
 
@@ -280,6 +289,20 @@ class Forest:
                 node = np.where(goes_left, self.left[node], self.right[node])
             total += self.depth[node]
         return total
+
+
+def _in_single_precision(X: Any) -> Any:
+    """The rows in the precision in which scikit-learn's trees compare."""
+    with np.errstate(over="ignore"):
+        rows = X.astype(np.float32)
+    if not np.isfinite(rows.data if hasattr(rows, "indptr") else rows).all():
+        raise InputError("a value is too large for a tree, which counts in single precision; rescale its column")
+    return rows
+
+
+def _expect_below(name: str, array: npt.NDArray[Any], limit: int) -> None:
+    if array.dtype.kind != "i" or array.size == 0 or array.min() < 0 or array.max() >= limit:
+        raise ValueError(f"{name} must hold whole numbers from 0 to {limit - 1}")
 
 
 def _levels(roots: npt.NDArray[np.int64], left: npt.NDArray[np.int64], right: npt.NDArray[np.int64]) -> FloatArray:

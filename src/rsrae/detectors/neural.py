@@ -16,7 +16,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
@@ -42,7 +41,7 @@ class NeuralDetector(BaseDetector):
     scaling : "robust" (median and interquartile range per column), "unit-cube" (to [-1, 1]), "none", or
         "auto": robust for tables, unit-cube for images, none for sparse rows.
     tame : with robust scaling, pass each value through asinh, so that far values do not outweigh a row.
-    unit_norm : scale each row to unit l2 norm; "auto": for sparse rows and images, not for tables.
+    unit_norm : scale each row to unit l2 norm; "auto": for sparse rows, images and tables of vectors.
     epochs, batch_size, learning_rate : of Adam.
     contamination : share of anomalies in (0, 0.5] that draws the line, or "auto" to estimate it from the
         scores.
@@ -88,10 +87,7 @@ class NeuralDetector(BaseDetector):
         return _to_numpy(torch.cat([block[0] for block in blocks]))
 
     def _fit_preprocessor(self, X: Rows) -> Preprocessor:
-        unit_norm = self.unit_norm
-        if unit_norm == "auto":
-            unit_norm = sp.issparse(X) or X.ndim > 2
-        return fit_preprocessor(X, scaling=self.scaling, tame=self.tame, unit_norm=bool(unit_norm))
+        return fit_preprocessor(X, scaling=self.scaling, tame=self.tame, unit_norm=self.unit_norm)
 
     def _rows_to_score(self, X: Rows) -> AnyRows:
         # Scored in double precision: a row then scores the same alone and in any batch.

@@ -29,7 +29,7 @@ class PreprocessedDetector(BaseDetector):
     scaling : "robust" (median and interquartile range per column), "unit-cube" (to [-1, 1]), "none", or "auto":
         robust for tables, unit-cube for images, none for sparse rows.
     tame : with robust scaling, pass each value through asinh, so that far values do not outweigh a row.
-    unit_norm : scale each row to unit l2 norm; "auto": for sparse rows and images, not for tables.
+    unit_norm : scale each row to unit l2 norm; "auto": for sparse rows, images and tables of vectors.
     contamination : share of anomalies in (0, 0.5] that draws the line, or "auto" to estimate it from the scores.
     """
 
@@ -76,8 +76,7 @@ class PreprocessedDetector(BaseDetector):
 
     def _fit(self, X: Rows) -> None:
         self._check_parameters()
-        unit_norm = sp.issparse(X) or X.ndim > 2 if self.unit_norm == "auto" else bool(self.unit_norm)
-        self.preprocessor_ = fit_preprocessor(X, scaling=self.scaling, tame=self.tame, unit_norm=unit_norm)
+        self.preprocessor_ = fit_preprocessor(X, scaling=self.scaling, tame=self.tame, unit_norm=self.unit_norm)
         self._fit_matrix(self._transform(X))
 
     def _score(self, X: Rows) -> FloatArray:

@@ -5,12 +5,9 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any, ClassVar
 
-import scipy.sparse as sp
-
 from rsrae import subspaces
 from rsrae.detectors.base import check_choice, check_count
 from rsrae.detectors.preprocessed import Matrix, PreprocessedDetector, expect_shape
-from rsrae.errors import ParameterError
 from rsrae.modelfile import Arrays
 from rsrae.subspaces import CENTERS, Subspace, check_gamma
 from rsrae.thresholds import FloatArray
@@ -21,10 +18,10 @@ class SubspaceDetector(PreprocessedDetector):
 
     Parameters
     ----------
-    intrinsic_dim : d, the dimension of the subspace, below the number of columns and of rows; "auto": 10, but at most
-        half the number of columns or rows.
-    center : where the subspace goes through: "mean", "median" (geometric) or "none" (zero). "auto" for sparse rows is
-        "none", as is usual for documents; for other rows it is what suits the method.
+    intrinsic_dim : d, the dimension of the subspace; at most one less than the number of columns or rows is used.
+        "auto": 10, but at most half the number of columns or rows.
+    center : where the subspace goes through: "mean", "median" (geometric) or "none" (zero). "auto": "none" for rows of
+        unit norm (by default sparse rows and images), where only directions count; else what suits the method.
     **common : see :class:`rsrae.detectors.preprocessed.PreprocessedDetector`.
 
     Attributes
@@ -55,7 +52,7 @@ class SubspaceDetector(PreprocessedDetector):
     def _fit_matrix(self, X: Matrix) -> None:
         center = self.center
         if center == "auto":
-            center = "none" if sp.issparse(X) else self._auto_center
+            center = "none" if self.preprocessor_.unit_norm else self._auto_center
         self.subspace_ = self._find(X, self._dimension(*X.shape), center)
 
     def _score_matrix(self, X: Matrix) -> FloatArray:
@@ -72,13 +69,7 @@ class SubspaceDetector(PreprocessedDetector):
     def _dimension(self, n: int, D: int) -> int:
         if self.intrinsic_dim == "auto":
             return min(10, min(n - 1, D) // 2)
-        d = int(self.intrinsic_dim)
-        if d >= min(n, D):
-            raise ParameterError(
-                f"intrinsic_dim={d} leaves nothing outside the subspace of {n} rows with {D} columns; "
-                f"use at most {min(n, D) - 1}, or 'auto'"
-            )
-        return d
+        return min(int(self.intrinsic_dim), min(n, D) - 1)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -100,8 +91,9 @@ class FMS(SubspaceDetector):
     Lerman and Maunu, "Fast, robust and non-convex subspace recovery", Information and Inference, 2018.
 
     Differs from the published code: tables are centred at the geometric median; the first subspace is always that of
-    PCA; the least distance in the weights is relative to the size of the rows; singular vectors are exact for few
-    columns and iterated to convergence for many, never from a randomised sketch; sparse rows stay sparse.
+    PCA; the least distance in the weights is relative to the size of the rows and approached by halves; singular vectors
+    are exact for few columns and iterated to convergence for many, never from a randomised sketch; sparse rows stay
+    sparse.
 
     Examples
     --------
