@@ -190,7 +190,7 @@ def test_trimming_keeps_the_rows_that_fit_best_after_the_warm_up() -> None:
     assert trimming(1) is None
     selection = trimming(2)
     assert selection is not None
-    assert [sorted(member) for member in selection.index.tolist()] == [[1, 3, 4], [0, 1, 2]]
+    assert [sorted(member) for member in selection.rows.tolist()] == [[1, 3, 4], [0, 1, 2]]
 
 
 def test_trimming_looks_at_the_errors_only_so_often() -> None:
@@ -203,7 +203,7 @@ def test_trimming_looks_at_the_errors_only_so_often() -> None:
     trimming = Trimming(errors, 0.5, warm_up=1, every=3)
     selections = [trimming(epoch) for epoch in range(8)]
     assert len(looks) == 3  # epochs 1, 4 and 7
-    kept = [selection.index for selection in selections if selection is not None]
+    kept = [selection.rows for selection in selections if selection is not None]
     assert kept[0] is kept[1] is kept[2] is not kept[3]
 
 
@@ -212,13 +212,13 @@ def test_trimming_by_an_estimated_share_takes_the_mean_over_members() -> None:
     shares = iter([0.2, 0.4])
     selection = Trimming(lambda: errors, lambda member: next(shares), warm_up=0)(0)
     assert selection is not None
-    assert selection.index.shape == (2, 7)
+    assert selection.rows.shape == (2, 7)
 
 
 def test_trimming_never_leaves_fewer_than_two_rows() -> None:
     selection = Trimming(lambda: torch.rand(1, 5), 0.99, warm_up=0)(0)
     assert selection is not None
-    assert selection.index.shape == (1, 2)
+    assert selection.rows.shape == (1, 2)
 
 
 def test_training_with_trimming_only_sees_the_rows_it_keeps() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -41,14 +42,21 @@ class Preprocessor:
 
     def apply(self, rows: Tensor) -> Tensor:
         """Preprocess ``(rows, ...)`` in its own number type; the input is not changed."""
-        center, scale = (torch.from_numpy(v).to(rows) for v in (self.center, self.scale))
-        shape = rows.shape
-        rows = ((rows - center) / scale).flatten(start_dim=1)
-        if self.tame:
-            rows.asinh_()
-        if self.unit_norm:
-            rows /= torch.linalg.vector_norm(rows, dim=1, keepdim=True).clamp_min_(1e-12)
-        return rows.view(shape)
+        return self.on(rows.dtype, rows.device)(rows)
+
+    def on(self, dtype: torch.dtype, device: torch.device | str) -> Callable[[Tensor], Tensor]:
+        """``apply`` for one number type and device, with the constants already there."""
+        center, scale = (torch.from_numpy(v).to(device=device, dtype=dtype) for v in (self.center, self.scale))
+
+        def apply(rows: Tensor) -> Tensor:
+            prepared = (rows - center).div_(scale).flatten(start_dim=1)
+            if self.tame:
+                prepared.asinh_()
+            if self.unit_norm:
+                prepared.div_(torch.linalg.vector_norm(prepared, dim=1, keepdim=True).clamp_min_(1e-12))
+            return prepared.view(rows.shape)
+
+        return apply
 
     def apply_sparse(self, rows: sp.csr_array) -> sp.csr_array:
         """Preprocess sparse rows: no shift, so zeros stay zeros."""

@@ -33,6 +33,6 @@ def robust_location_and_spread(scores: Tensor) -> tuple[Tensor, Tensor]:
     >>> robust_location_and_spread(torch.tensor([1.0, 2.0, 3.0, 4.0, 100.0]))
     (tensor(3.), tensor(1.))
     """
-    location = scores.quantile(0.5, dim=-1)
-    spread = (scores - location.unsqueeze(-1)).abs().quantile(0.5, dim=-1)
+    location = scores.median(dim=-1).values
+    spread = (scores - location.unsqueeze(-1)).abs().median(dim=-1).values
     return location, torch.where(spread > 0, spread, torch.ones_like(spread))

@@ -28,7 +28,7 @@ def test_shape_and_dense_form(batch: SparseBatch) -> None:
 
 
 def test_square_norms(batch: SparseBatch) -> None:
-    torch.testing.assert_close(batch.square_norms(), batch.to_dense().square().sum(-1))
+    torch.testing.assert_close(batch.square_norms, batch.to_dense().square().sum(-1))
 
 
 def test_the_product_with_weights(batch: SparseBatch) -> None:

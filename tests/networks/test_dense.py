@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 import torch
 from torch import Tensor
-from twins import by_engine_names, dense_network, engine_gradients, module_twin
+from .twins import by_engine_names, dense_network, engine_gradients, module_twin
 
 from rsrae.networks.architecture import ACTIVATIONS, Architecture
 from rsrae.networks.batches import Batch, SparseBatch

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 from torch import Tensor
-from twins import dense_network, module_twin
+from .twins import dense_network, module_twin
 
 from rsrae.networks.architecture import Architecture
 from rsrae.networks.autograd import AutogradNetwork

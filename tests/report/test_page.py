@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sample_reports import document_report, image_report, table_report
+from .sample_reports import document_report, image_report, table_report
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.action_chains import ActionChains

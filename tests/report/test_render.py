@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sample_reports import document_report, image_report, table_report, with_item
+from .sample_reports import document_report, image_report, table_report, with_item
 
 from rsrae.errors import OutputError
 from rsrae.report import ItemFacts, Reason, ReportFacts, render, write_report
@@ -197,7 +197,7 @@ def test_a_full_disk_leaves_the_old_report_and_nothing_else(tmp_path: Path) -> N
     # A limit on the size of files in a process of its own stands for the full disk.
     program = (
         "import resource, signal, sys\n"
-        "from sample_reports import table_report\n"
+        "from tests.report.sample_reports import table_report\n"
         "from rsrae.errors import OutputError\n"
         "from rsrae.report import write_report\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
@@ -208,7 +208,7 @@ def test_a_full_disk_leaves_the_old_report_and_nothing_else(tmp_path: Path) -> N
         "    sys.exit(2)\n"
     )
     command = [sys.executable, "-c", program, str(tmp_path / "r.html")]
-    finished = subprocess.run(command, cwd=Path(__file__).parent, check=False)
+    finished = subprocess.run(command, cwd=Path(__file__).parents[2], check=False)
     assert finished.returncode == 2
     assert (tmp_path / "r.html").read_text() == "old"
     assert os.listdir(tmp_path) == ["r.html"]

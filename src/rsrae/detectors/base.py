@@ -182,7 +182,16 @@ class BaseDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _seed(self) -> int:
         """A seed for generators of our own; global generators are left alone."""
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
+        return int(self._random_generator().randint(2**31 - 1))
+
+    def _random_generator(self) -> np.random.RandomState:
+        try:
+            generator: np.random.RandomState = check_random_state(self.random_state)
+        except ValueError as error:
+            raise ParameterError(
+                f"random_state must be None, a whole number or a RandomState, got {self.random_state!r}"
+            ) from error
+        return generator
 
     def _check_rows(self, X: Any, *, reset: bool) -> Rows:
         if not sp.issparse(X) and getattr(X, "ndim", 2) in (3, 4):

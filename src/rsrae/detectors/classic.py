@@ -133,9 +133,8 @@ class OCSVM(PreprocessedDetector):
             return float(self.gamma)
         n, columns = X.shape
         # Centred if dense, as scikit-learn does: a large mean would drown a small variance.
-        variance = square_norms(X).sum() / (n * columns) - X.mean() ** 2 if sp.issparse(X) else X.var()
-        gamma: float = 1.0 / (columns * variance) if variance > 0 else 1.0
-        return gamma
+        variance: Any = square_norms(X).sum() / (n * columns) - X.mean() ** 2 if sp.issparse(X) else X.var()
+        return 1.0 / (columns * float(variance)) if variance > 0 else 1.0
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -185,7 +184,7 @@ class IForest(BaseDetector):
         forest = IsolationForest(
             n_estimators=self.n_estimators,
             max_samples=self._rows_per_tree(rows.shape[0]),
-            random_state=self.random_state,
+            random_state=self._random_generator(),
         )
         forest.fit(rows)
         self.forest_ = Forest.grown([member.tree_ for member in forest.estimators_], forest.max_samples_)

@@ -7,6 +7,7 @@ buffer, so updates and scopes work as for the dense engine.
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
 
 import torch
 from torch import Tensor, nn
@@ -27,7 +28,7 @@ class AutogradNetwork(Network):
 
     def __init__(self, architecture: Architecture, module: Autoencoder) -> None:
         self.architecture = architecture
-        self.module = module
+        self.module = module.to(memory_format=torch.channels_last)
         parameters = [*module.encoder.parameters(), module.rsr.A, *module.decoder.parameters()]
         self.parameters, self.gradients = _flatten(parameters)
         self._parameters = parameters
@@ -63,7 +64,7 @@ class AutogradNetwork(Network):
                 loss = loss + joint.lambda1 * projection
                 loss = loss + joint.lambda2 * orthogonality_penalty(self.module.rsr.A)
             self.gradients.zero_()
-            loss.backward(retain_graph=True)  # type: ignore[no-untyped-call]
+            loss.backward(retain_graph=self.keeps_graph)  # type: ignore[no-untyped-call]
         return loss.detach().unsqueeze(0)
 
     def encoder_gradient(self, in_latent: Tensor, out: Tensor) -> None:
@@ -73,7 +74,8 @@ class AutogradNetwork(Network):
             gradients = torch.autograd.grad(
                 self._last.latent, self._encoder_parameters, in_latent[0].clone(), retain_graph=True
             )
-        out[: self.A_bounds[0]].copy_(torch.cat([g.reshape(-1) for g in gradients]))
+        for (_, view), gradient in zip(_views(self._encoder_parameters, out), gradients, strict=True):
+            view.copy_(gradient)
 
     def encode(self, batch: Batch) -> Tensor:
         """The latents in scoring mode."""
@@ -118,19 +120,23 @@ def _channels_first(batch: Batch) -> Tensor:
 
 
 def _flatten(parameters: list[nn.Parameter]) -> tuple[Tensor, Tensor]:
-    flat = torch.cat([p.detach().reshape(-1) for p in parameters])
-    start = 0
-    for parameter in parameters:
-        view = flat[start : start + parameter.numel()].view_as(parameter)
+    flat = torch.cat([p.detach().as_strided((p.numel(),), (1,)) for p in parameters])
+    for parameter, view in _views(parameters, flat):
         parameter.data = view
-        start += parameter.numel()
     gradients = torch.zeros_like(flat)
     _point_gradients(parameters, gradients)
     return flat, gradients
 
 
 def _point_gradients(parameters: list[nn.Parameter], gradients: Tensor) -> None:
+    for parameter, view in _views(parameters, gradients):
+        parameter.grad = view
+
+
+def _views(parameters: list[nn.Parameter], flat: Tensor) -> Iterator[tuple[nn.Parameter, Tensor]]:
+    # Each parameter keeps its own order in memory: kernels of convolutions have their channels last.
     start = 0
     for parameter in parameters:
-        parameter.grad = gradients[start : start + parameter.numel()].view_as(parameter)
+        part = flat[start : start + parameter.numel()]
+        yield parameter, part.as_strided(parameter.shape, parameter.stride())
         start += parameter.numel()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 import torch
 from torch import Tensor, nn
@@ -16,8 +17,16 @@ class SparseBatch:
     ``product`` and ``outer`` are the two operations training needs: ``X @ W`` and ``X.T @ G``.
     """
 
-    def __init__(self, members: list[sp.csr_array], device: torch.device | str = "cpu") -> None:
+    def __init__(
+        self,
+        members: list[sp.csr_array],
+        square_norms: npt.NDArray[Any] | None = None,
+        device: torch.device | str = "cpu",
+    ) -> None:
         self.members = members
+        if square_norms is None:
+            square_norms = np.stack([np.asarray(rows.multiply(rows).sum(axis=1)).ravel() for rows in members])
+        self.square_norms = torch.from_numpy(square_norms).to(device)  # ||x||**2 of each row, (members, rows)
         self.device = torch.device(device)
         self.n_rows, self.n_columns = members[0].shape
         self._parts = [_Part(rows, self.device) for rows in members]
@@ -26,11 +35,6 @@ class SparseBatch:
     def shape(self) -> tuple[int, int, int]:
         """``(members, rows, columns)``."""
         return len(self.members), self.n_rows, self.n_columns
-
-    def square_norms(self) -> Tensor:
-        """``||x||**2`` of each row, ``(members, rows)``."""
-        squares = [np.asarray(rows.multiply(rows).sum(axis=1)).ravel() for rows in self.members]
-        return torch.from_numpy(np.stack(squares)).to(self.device)
 
     def product(self, W: Tensor) -> Tensor:
         """``X @ W`` of each member, ``(members, columns, width) -> (members, rows, width)``."""

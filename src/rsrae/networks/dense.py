@@ -212,7 +212,7 @@ class DenseNetwork(Network):
         h = self._forward(batch, training=False).h
         inner = (batch.product(self.V) * h).sum(-1)
         square_x_hat = ((h @ (self.V.mT @ self.V)) * h).sum(-1)
-        square_x = batch.square_norms()
+        square_x = batch.square_norms
         square_residual = (square_x - 2 * inner + square_x_hat).clamp_min(0)
         return Similarity(inner, square_x, square_x_hat, square_residual)
 
@@ -292,7 +292,7 @@ class DenseNetwork(Network):
         # With V the output layer: x_hat = V h, so x . x_hat = (x V) . h and ||x_hat||**2 = h' V'V h.
         projected = x.product(self.V)  # (members, rows, width + 1)
         lifted = torch.bmm(h, torch.bmm(self.V.mT, self.V))  # V'x_hat
-        squares = x.square_norms() - 2 * (projected * h).sum(-1) + (lifted * h).sum(-1)
+        squares = x.square_norms - 2 * (projected * h).sum(-1) + (lifted * h).sum(-1)
         norms = squares.clamp_min(0).add(SQUARED_NORM_FLOOR).sqrt()
         loss, scale = weighted_mean_power(norms, p, weights)
         scaled = h * scale.unsqueeze(-1)
@@ -325,7 +325,8 @@ class DenseNetwork(Network):
         if batch.shape[0] == self.n_members:
             return batch
         if isinstance(batch, SparseBatch):
-            return SparseBatch(batch.members * self.n_members, batch.device)
+            everywhere = batch.square_norms.expand(self.n_members, -1)
+            return SparseBatch(batch.members * self.n_members, everywhere.cpu().numpy(), batch.device)
         return batch.expand(self.n_members, -1, -1)
 
     @property

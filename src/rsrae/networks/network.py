@@ -43,6 +43,7 @@ class Network(ABC):
     architecture: Architecture
     n_members: int
     uses_autograd: bool = False
+    keeps_graph: bool = False  # whether encoder_gradient is asked for after gradient
     parameters: Tensor  # flat
     gradients: Tensor  # flat
     A: Tensor  # (members, D, d), a view into parameters
@@ -115,6 +116,7 @@ def projection_step(
     """
     start, stop = network.A_bounds
     first = start if scope == "A" else 0
+    network.keeps_graph = network.keeps_graph or scope == "encoder"
     buffer = torch.zeros_like(network.gradients[first:stop])
     in_A = _as_A(buffer[start - first :], network)
     optimiser = Adam(network.parameters[first:stop], buffer, learning_rate)

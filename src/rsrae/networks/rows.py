@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -33,11 +33,11 @@ class DenseRows:
     ) -> None:
         self.n_rows = X.shape[0]
         self._dtype, self._device = dtype, device
-        self._preprocessor: Preprocessor | None = preprocessor
+        self._preprocess: Callable[[Tensor], Tensor] | None = preprocessor.on(dtype, device)
         self._X = torch.from_numpy(_readable(X))
         if cache and X.size * dtype.itemsize <= CACHE_BYTES:
-            self._X = preprocessor.apply(self._X.to(dtype)).to(device)
-            self._preprocessor = None
+            self._X = self._preprocess(self._X.to(device=device, dtype=dtype))
+            self._preprocess = None
 
     def take(self, index: Tensor) -> Tensor:
         """Rows by number, ``(members, rows) -> (members, rows, ...)``."""
@@ -52,7 +52,7 @@ class DenseRows:
 
     def _prepare(self, rows: Tensor) -> Tensor:
         rows = rows.to(device=self._device, dtype=self._dtype)
-        return rows if self._preprocessor is None else self._preprocessor.apply(rows)
+        return rows if self._preprocess is None else self._preprocess(rows)
 
 
 class SparseRows:
@@ -69,16 +69,19 @@ class SparseRows:
         self.n_rows = X.shape[0]
         self._device = device
         self._X = preprocessor.apply_sparse(X.astype(np.float32 if dtype == torch.float32 else np.float64))
+        self._square_norms = np.asarray(self._X.multiply(self._X).sum(axis=1)).ravel()
 
     def take(self, index: Tensor) -> SparseBatch:
         """Rows by number, one slice a member."""
-        return SparseBatch([self._X[member.cpu().numpy()] for member in index], self._device)
+        numbers = index.cpu().numpy()
+        return SparseBatch([self._X[member] for member in numbers], self._square_norms[numbers], self._device)
 
     def blocks(self) -> Iterator[Batch]:
         """All rows in order, as batches with one member."""
         size = 4096
         for start in range(0, self.n_rows, size):
-            yield SparseBatch([self._X[start : start + size]], self._device)
+            block = slice(start, start + size)
+            yield SparseBatch([self._X[block]], self._square_norms[None, block], self._device)
 
 
 AnyRows = DenseRows | SparseRows
