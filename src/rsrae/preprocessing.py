@@ -94,8 +94,8 @@ def fit_preprocessor(
     if scaling not in SCALINGS:
         raise ParameterError(f"scaling must be one of {', '.join(map(repr, SCALINGS))}, got {scaling!r}")
     is_image = X.ndim > 2
-    is_direction = sp.issparse(X) or is_image
-    if scaling == "auto" and not is_direction:
+    is_direction = bool(sp.issparse(X)) or is_image
+    if scaling == "auto" and isinstance(X, np.ndarray) and not is_image:
         is_direction = holds_vectors(X)
         scaling = "none" if is_direction else "robust"
     elif scaling == "auto":

@@ -51,6 +51,7 @@ class BaseDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
 
     contamination: float | str
     random_state: Any
+    input_shape_: tuple[int, ...]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -209,7 +210,7 @@ class BaseDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(X, np.ndarray) and X.dtype.type in _NARROW:
             X = X.astype(np.float32)
         try:
-            rows = validate_data(
+            rows: Any = validate_data(
                 self,
                 X,
                 reset=reset,
@@ -224,7 +225,8 @@ class BaseDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         if sp.issparse(rows):
             rows = sp.csr_array(rows)
             rows.sum_duplicates()
-        return rows
+        checked: Rows = rows
+        return checked
 
     def _check_images(self, X: Any, *, reset: bool) -> Rows:
         if "images" not in self.accepts:
@@ -242,11 +244,8 @@ class BaseDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
                 f"Found array with shape {images.shape}: at least two images, none of them empty, are needed"
             )
         if images.dtype != np.uint8:
-            images = (
-                images.astype(np.float32 if images.dtype.type in _NARROW else np.float64, copy=False)
-                if images.dtype != np.float32
-                else images
-            )
+            if images.dtype != np.float32:
+                images = images.astype(np.float32 if images.dtype.type in _NARROW else np.float64, copy=False)
             if not np.isfinite(images).all():
                 raise InputError("Input images contain NaN or infinity; mend or drop them first")
         if reset:

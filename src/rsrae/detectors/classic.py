@@ -133,8 +133,10 @@ class OCSVM(PreprocessedDetector):
             return float(self.gamma)
         n, columns = X.shape
         # Centred if dense, as scikit-learn does: a large mean would drown a small variance.
-        variance: Any = square_norms(X).sum() / (n * columns) - X.mean() ** 2 if sp.issparse(X) else X.var()
-        return 1.0 / (columns * float(variance)) if variance > 0 else 1.0
+        variance = float(square_norms(X).sum()) / (n * columns) - float(X.mean()) ** 2
+        if not sp.issparse(X):
+            variance = float(X.var())
+        return 1.0 / (columns * variance) if variance > 0 else 1.0
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -180,11 +182,12 @@ class IForest(BaseDetector):
 
     def _fit(self, X: Rows) -> None:
         check_count("n_estimators", self.n_estimators)
+        self._random_generator()  # a seed that is none is an error of ours, not of scikit-learn
         rows = _in_single_precision(flatten(X))
         forest = IsolationForest(
             n_estimators=self.n_estimators,
             max_samples=self._rows_per_tree(rows.shape[0]),
-            random_state=self._random_generator(),
+            random_state=self.random_state,
         )
         forest.fit(rows)
         self.forest_ = Forest.grown([member.tree_ for member in forest.estimators_], forest.max_samples_)

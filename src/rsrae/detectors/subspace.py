@@ -92,8 +92,8 @@ class FMS(SubspaceDetector):
 
     Differs from the published code: tables are centred at the geometric median; the first subspace is always that of
     PCA; the least distance in the weights is relative to the size of the rows and approached by halves; singular
-    vectors are exact for few columns and iterated to convergence for many, never from a randomised sketch; sparse rows stay
-    sparse.
+    vectors are exact for few columns and iterated to convergence for many, never from a randomised sketch; sparse rows
+    stay sparse.
 
     Examples
     --------

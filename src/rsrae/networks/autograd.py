@@ -28,7 +28,7 @@ class AutogradNetwork(Network):
 
     def __init__(self, architecture: Architecture, module: Autoencoder) -> None:
         self.architecture = architecture
-        self.module = module.to(memory_format=torch.channels_last)
+        self.module: Autoencoder = module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         parameters = [*module.encoder.parameters(), module.rsr.A, *module.decoder.parameters()]
         self.parameters, self.gradients = _flatten(parameters)
         self._parameters = parameters
