@@ -152,7 +152,7 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     done = subprocess.run(
-        [sys.executable, "-m", "rsrae", "methods"], stdout=writer, stderr=subprocess.PIPE, text=True, check=False
+        [sys.executable, "-m", "rsrae", "data", "list"], stdout=writer, stderr=subprocess.PIPE, text=True, check=False
     )
     os.close(writer)
     assert done.stderr == ""

@@ -9,7 +9,6 @@ from rsrae.paper.measure import centroid_scores
 from rsrae.paper.protocol import (
     RATIOS,
     auc_and_ap,
-    authors_activation,
     draw_table_trial,
     draw_trial,
     vectorise,
@@ -109,11 +108,6 @@ def test_only_360_documents_of_a_class_are_taken() -> None:
     y = np.repeat([0, 1], [500, 307])
     dataset = Dataset("reuters", "documents", y, ("a", "b"), np.empty((807, 0)), ("some oil news",) * 807)
     assert np.bincount(vectorise(dataset, "paper")[1]).tolist() == [360, 307]
-
-
-def test_the_authors_ask_for_positive_values_first() -> None:
-    assert authors_activation(sp.csr_array(np.array([[0.0, 0.9]]))) == "relu"
-    assert authors_activation(np.array([[-3.0, 7.0]])) == "leaky_relu"
 
 
 def test_outliers_are_the_positives() -> None:

@@ -34,6 +34,8 @@ from rsrae.scoring import cosine_distance, euclidean_distance, robust_location_a
 from rsrae.thresholds import FloatArray, estimate_contamination
 from rsrae.training import Epoch, Step, Trimming, limited_threads, train
 
+THREADS_PAY_FROM = 100_000_000  # operations a step
+
 RECIPES: dict[str, dict[str, Any]] = {
     # The text of the paper: batch normalisation everywhere, A standard normal, RSR1 in A, one learning rate.
     "paper": {
@@ -439,7 +441,8 @@ class AutoencoderDetector(BaseDetector):
         if self.n_threads is not None:
             return self.n_threads
         # Small matrix products lose more to waking threads than they gain (docs/performance.md).
-        return None if network.uses_autograd else 1
+        work = 6 * network.parameters.numel() * self.batch_size  # operations of a step, forward and backward
+        return None if network.uses_autograd or work > THREADS_PAY_FROM else 1
 
     def _check_parameters(self) -> None:
         if self.intrinsic_dim == ():

@@ -222,7 +222,7 @@ class BaseDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError(str(error)) from error
         if reset:
             self.input_shape_ = (int(rows.shape[1]),)
-        if sp.issparse(rows):
+        if not isinstance(rows, np.ndarray):
             rows = sp.csr_array(rows)
             rows.sum_duplicates()
         checked: Rows = rows

@@ -127,14 +127,14 @@ class OCSVM(PreprocessedDetector):
         self.weights_ = expect_shape("weights", arrays["weights"], (n_vectors,))
 
     def _choose_gamma(self, X: Matrix) -> float:
+        n, columns = (int(side) for side in X.shape)
         if self.gamma == "auto":
-            return 1.0 / X.shape[1]
+            return 1.0 / columns
         if self.gamma != "scale":
             return float(self.gamma)
-        n, columns = X.shape
-        # Centred if dense, as scikit-learn does: a large mean would drown a small variance.
-        variance = float(square_norms(X).sum()) / (n * columns) - float(X.mean()) ** 2
-        if not sp.issparse(X):
+        if sp.issparse(X):
+            variance = float(square_norms(X).sum()) / (n * columns) - float(X.mean()) ** 2
+        else:
             variance = float(X.var())
         return 1.0 / (columns * variance) if variance > 0 else 1.0
 

@@ -76,6 +76,7 @@ def fit_dirichlet(mean_p: FloatArray, mean_log_p: FloatArray) -> FloatArray:
     >>> fit_dirichlet(p.mean(axis=0), np.log(p).mean(axis=0)).round(1)
     array([1., 2., 5.])
     """
+    mean_p = np.maximum(mean_p, np.finfo(np.float64).tiny)  # an answer may be so sure that the others vanish
     excess = (mean_p * (np.log(mean_p) - mean_log_p)).sum(axis=-1, keepdims=True)
     a: FloatArray = mean_p * ((mean_p.shape[-1] - 1) * np.euler_gamma / np.maximum(excess, 1e-9))
     for _ in range(LARGEST_ROUNDS):

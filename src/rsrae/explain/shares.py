@@ -21,7 +21,7 @@ together shows in both, or, if each alone changes nothing, in neither: the share
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -36,6 +36,7 @@ from rsrae.errors import InputError
 
 FloatArray = npt.NDArray[np.float64]
 Groups = Sequence[npt.NDArray[np.int64]]
+Mask = npt.NDArray[np.bool_]  # which columns, or which pixels
 
 REFERENCE_ROWS = 10_000  # enough to know what is typical
 PATCHES_PER_SIDE = 8  # for methods that are asked, pictures change patch by patch
@@ -82,8 +83,12 @@ def feature_shares(detector: Any, X: Any, *, groups: Groups | None = None, refer
     if is_explained_exactly(detector):
         rows = accepted_form(X, detector.accepts)
         return _joined([_reconstruction_shares(detector, block) for block in _blocks(rows)])
-    typical = None if is_sparse(X) else _typical(X if reference is None else reference, groups)
-    return _joined([_replacement_shares(detector, X[i : i + 1], groups, typical) for i in range(X.shape[0])])
+    if is_sparse(X):
+        return _joined([_word_shares(detector, sp.csr_array(X[[i]])) for i in range(X.shape[0])])
+    typical = _typical(X if reference is None else reference, groups)
+    masks = _patches(X.shape[1:3]) if X.ndim > 2 else _columns(X.shape[1], groups)
+    blocks = _blocks(X, len(masks) + 1)
+    return _joined([_replacement_shares(detector, block, masks, typical) for block in blocks])
 
 
 def is_explained_exactly(detector: Any) -> bool:
@@ -181,49 +186,29 @@ def _to_one(parts: Tensor) -> Tensor:
 # -- methods that are asked --------------------------------------------------------------------------------------------
 
 
-def _replacement_shares(detector: Any, row: Any, groups: Groups | None, typical: npt.NDArray[Any] | None) -> Shares:
-    if is_sparse(row):
-        return _word_drops(detector, sp.csr_array(row))
-    assert typical is not None
-    is_image = row.ndim > 2
-    masks = _patches(row.shape[1:3]) if is_image else _columns(row.shape[1], groups)
-    score, lower = _score_changed(
-        detector,
-        row,
-        len(masks),
-        lambda numbers: np.concatenate([_replaced(row, masks[k], typical) for k in numbers]),
-    )
-    drops = np.maximum(score - lower, 0.0)
-    spread = np.zeros(row.shape[1:3] if is_image else row.shape[1])
-    for drop, mask in zip(drops, masks, strict=True):
-        spread[mask] = drop / mask.sum()
-    shares = _shares_of(spread.reshape(1, -1)).reshape(1, *spread.shape)
-    return Shares(np.array([score]), shares, None if is_image else typical[None].astype(np.float64))
+def _replacement_shares(detector: Any, X: npt.NDArray[Any], masks: Sequence[Mask], typical: npt.NDArray[Any]) -> Shares:
+    # Every row as it is and once for each mask, all scored in one call: (n, 1 + masks, ...).
+    changed = np.repeat(X[:, None], len(masks) + 1, axis=1)
+    for k, mask in enumerate(masks, start=1):
+        changed[:, k][:, mask] = typical[mask]
+    scores = _score(detector, changed.reshape(-1, *X.shape[1:])).reshape(len(X), -1)
+    parts = np.zeros((len(X), *masks[0].shape))
+    for k, mask in enumerate(masks, start=1):
+        parts[:, mask] = np.maximum(scores[:, :1] - scores[:, [k]], 0.0) / mask.sum()
+    shares = _shares_of(parts.reshape(len(X), -1)).reshape(parts.shape)
+    expected = None if X.ndim > 2 else np.broadcast_to(typical.astype(np.float64), X.shape)
+    return Shares(scores[:, 0], shares, expected)
 
 
-def _word_drops(detector: Any, row: sp.csr_array) -> Shares:
+def _word_shares(detector: Any, row: sp.csr_array) -> Shares:
     # A word that is absent is typical already; only those present can be taken out.
-    def without(numbers: Sequence[int]) -> sp.csr_array:
-        changed = sp.csr_array(sp.vstack([row] * len(numbers), format="csr"))
-        changed.data = changed.data.copy()
-        changed.data[np.arange(len(numbers)) * row.nnz + np.asarray(numbers)] = 0
-        changed.eliminate_zeros()
-        return changed
-
-    score, lower = _score_changed(detector, row, row.nnz, without)
-    spread = np.zeros((1, row.shape[1]))
-    spread[0, row.indices] = np.maximum(score - lower, 0.0)
-    return Shares(np.array([score]), _shares_of(spread), np.zeros(row.shape))
-
-
-def _score_changed(
-    detector: Any, row: Any, n_changes: int, changed: Callable[[Sequence[int]], Any]
-) -> tuple[float, FloatArray]:
-    score = float(_score(detector, row)[0])
-    size = max(1, _BLOCK_VALUES // max(1, int(np.prod(row.shape[1:]))))
-    blocks = [range(start, min(start + size, n_changes)) for start in range(0, n_changes, size)]
-    lower = [_score(detector, changed(block)) for block in blocks]
-    return score, np.concatenate(lower) if lower else np.empty(0)
+    changed = sp.csr_array(sp.vstack([row] * (row.nnz + 1), format="csr"))
+    changed.data[row.nnz + np.arange(row.nnz) * (row.nnz + 1)] = 0
+    changed.eliminate_zeros()
+    scores = _score(detector, changed)
+    parts = np.zeros(row.shape)
+    parts[0, row.indices] = np.maximum(scores[0] - scores[1:], 0.0)
+    return Shares(scores[:1], _shares_of(parts), np.zeros(row.shape))
 
 
 def _score(detector: Any, X: Any) -> FloatArray:
@@ -231,13 +216,7 @@ def _score(detector: Any, X: Any) -> FloatArray:
     return scores
 
 
-def _replaced(row: npt.NDArray[Any], mask: npt.NDArray[np.bool_], typical: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    changed = row.copy()
-    changed[0][mask] = typical[mask]
-    return changed
-
-
-def _columns(n_features: int, groups: Groups | None) -> list[npt.NDArray[np.bool_]]:
+def _columns(n_features: int, groups: Groups | None) -> list[Mask]:
     masks = []
     for group in groups if groups is not None else np.arange(n_features)[:, None]:
         mask = np.zeros(n_features, dtype=bool)
@@ -246,7 +225,7 @@ def _columns(n_features: int, groups: Groups | None) -> list[npt.NDArray[np.bool
     return masks
 
 
-def _patches(shape: tuple[int, ...]) -> list[npt.NDArray[np.bool_]]:
+def _patches(shape: tuple[int, ...]) -> list[Mask]:
     masks = []
     for rows in np.array_split(np.arange(shape[0]), min(PATCHES_PER_SIDE, shape[0])):
         for columns in np.array_split(np.arange(shape[1]), min(PATCHES_PER_SIDE, shape[1])):
@@ -278,8 +257,8 @@ def _shares_of(parts: npt.NDArray[Any]) -> FloatArray:
     return shares
 
 
-def _blocks(X: Any) -> Iterator[Any]:
-    size = max(1, _BLOCK_VALUES // max(1, int(np.prod(X.shape[1:]))))
+def _blocks(X: Any, n_copies: int = 1) -> Iterator[Any]:
+    size = max(1, _BLOCK_VALUES // max(1, n_copies * int(np.prod(X.shape[1:]))))
     for start in range(0, X.shape[0], size):
         yield X[start : start + size]
 

@@ -26,7 +26,6 @@ from rsrae.paper.protocol import (
     Recipe,
     Trial,
     auc_and_ap,
-    authors_activation,
     draw_table_trial,
     draw_trial,
     vectorise,
@@ -46,7 +45,7 @@ def measure(cell: Cell) -> dict[str, Any]:
     ``n``, ``n_outliers``; for the Swiss roll also the ``histogram`` of the scores.
     """
     trial = trial_of(cell)
-    detector = detector_of(cell, trial.X)
+    detector = detector_of(cell)
     X = as_accepted(trial.X, detector.accepts, cell.method)
     started = time.perf_counter()
     detector.fit(X)
@@ -77,8 +76,8 @@ def trial_of(cell: Cell) -> Trial:
     return draw_trial(X, y, cell.classes, cell.c, seed=cell.seed, outliers=cell.outliers)
 
 
-def detector_of(cell: Cell, X: Matrix) -> Any:
-    """Make the detector of a cell, ready to be fitted on ``X``, which the protocol has scaled already.
+def detector_of(cell: Cell) -> Any:
+    """Make the detector of a cell, ready to be fitted on rows that the protocol has scaled.
 
     A learning rate among the cell's parameters moves that of the RSR steps along, in the recipe's proportion.
     """
@@ -89,8 +88,6 @@ def detector_of(cell: Cell, X: Matrix) -> Any:
     settings: dict[str, Any] = {"random_state": cell.seed}
     if has_recipe and cell.recipe != "default":
         settings |= {"scaling": "none", "unit_norm": False}
-        if cell.recipe == "authors":
-            settings["activation"] = authors_activation(X)
         rsr_rate = getattr(detector, "rsr_learning_rate", None)
         if rsr_rate is not None and "learning_rate" in dict(cell.params):
             ratio = rsr_rate / detector.learning_rate

@@ -29,9 +29,6 @@ several normal classes
     many as one class alone would have.
 row order
     Inliers and outliers mixed by seed.
-activation
-    The paper: tanh for data in the unit cube, else ReLU for positive data, else leaky ReLU. The authors'
-    script asks for positive data first, so documents get ReLU; recipe "authors" does the same.
 """
 
 from __future__ import annotations
@@ -145,17 +142,6 @@ def draw_table_trial(X: Matrix, y: npt.NDArray[np.int64], *, seed: int, max_rows
         rows = np.concatenate([outlying[:n_outliers], rows[y[rows] == 0][: max_rows - n_outliers]])
         rows = rng.permutation(rows)
     return Trial(X[rows], y[rows] == 1)
-
-
-def authors_activation(X: Matrix) -> str:
-    """Name the activation that the authors' script chooses for these rows.
-
-    >>> authors_activation(np.array([[0.0, 0.5]])), authors_activation(np.array([[-1.0, 0.5]]))
-    ('relu', 'tanh')
-    """
-    if X.min() >= 0:
-        return "relu"
-    return "tanh" if abs(X.max()) <= 1 else "leaky_relu"
 
 
 def auc_and_ap(is_outlier: npt.NDArray[np.bool_], anomaly_score: npt.NDArray[np.float64]) -> tuple[float, float]:
