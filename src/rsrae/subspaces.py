@@ -453,7 +453,7 @@ def _largest_sine(basis: FloatArray, other: FloatArray) -> float:
 
 
 def _inverse_or_zero(values: FloatArray) -> FloatArray:
-    return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0)
+    return np.divide(1.0, values, out=np.zeros_like(values), where=values > np.finfo(np.float64).tiny)
 
 
 def _shrink(values: FloatArray, by: float) -> FloatArray:

@@ -188,11 +188,15 @@ class AutoencoderDetector(BaseDetector):
         return self
 
     def encode(self, X: Any) -> npt.NDArray[np.float64]:
-        """The codes A'z of the first member, ``(n, d)``: where each item lies in the subspace."""
+        """The codes A'z of the member with the widest code, ``(n, d)``: where each item lies in the subspace."""
         check_is_fitted(self, "offset_")
-        network = self._scoring_networks()[0]
-        rows = self._check_rows(X, reset=False)
-        codes = [(network.encode(batch) @ network.A)[0] for batch in self._rows_to_score(rows).blocks()]
+        dims = self._intrinsic_dims()
+        widest = dims.index(max(dims))
+        networks = self._scoring_networks()
+        # A dense network holds all members; of convolutional ones there is one each.
+        network, member = (networks[0], widest) if len(networks) == 1 else (networks[widest], 0)
+        rows = self._rows_to_score(self._check_rows(X, reset=False))
+        codes = [network.encode(batch)[member] @ network.A[member] for batch in rows.blocks()]
         return _to_numpy(torch.cat(codes))
 
     def reconstruct(self, X: Any) -> npt.NDArray[np.float64]:
