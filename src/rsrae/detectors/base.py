@@ -277,6 +277,14 @@ def check_count(name: str, value: Any) -> None:
         raise ParameterError(f"{name} must be a whole number of at least 1, got {value!r}")
 
 
+def check_number(name: str, value: Any, *, positive: bool = True) -> None:
+    """Raise unless a parameter is a finite number above zero, or, with ``positive=False``, not below it."""
+    is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    if not is_number or not math.isfinite(value) or value < 0 or (positive and value == 0):
+        kind = "a positive number" if positive else "a number not below zero"
+        raise ParameterError(f"{name} must be {kind}, got {value!r}")
+
+
 def _check_header(shape: tuple[int, ...], n_features: int, names: Any, offset: float) -> None:
     if len(shape) not in (1, 3) or min(shape) < 1 or math.prod(shape) != n_features:
         raise ValueError(f"{n_features} features, but items of shape {shape}")
