@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from rsrae.detectors.base import Rows, check_count
+from rsrae.detectors.base import Rows, check_count, check_number
 from rsrae.detectors.neural import EncodingDetector
 from rsrae.errors import ParameterError
 from rsrae.networks.autograd import _channels_first
@@ -109,12 +109,12 @@ class DAGMM(EncodingDetector):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_count("n_components", self.n_components)
-        if min(self.lambda1, self.lambda2) < 0:
-            raise ParameterError(f"lambda1 and lambda2 must not be negative, got {self.lambda1} and {self.lambda2}")
-        if not 0 <= self.dropout < 1:
+        check_number("lambda1", self.lambda1, positive=False)
+        check_number("lambda2", self.lambda2, positive=False)
+        check_number("covariance_floor", self.covariance_floor)
+        check_number("dropout", self.dropout, positive=False)
+        if self.dropout >= 1:
             raise ParameterError(f"dropout must lie in [0, 1), got {self.dropout}")
-        if not self.covariance_floor > 0:
-            raise ParameterError(f"covariance_floor must be positive, got {self.covariance_floor}")
 
 
 class _CompressionAndEstimation(nn.Module):

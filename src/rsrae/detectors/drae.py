@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from rsrae.detectors.autoencoders import AutoencoderDetector
-from rsrae.errors import ParameterError
+from rsrae.detectors.base import check_number
 from rsrae.networks.batches import Batch
 from rsrae.networks.network import Network
 from rsrae.networks.rows import AnyRows
@@ -125,5 +125,4 @@ class DRAE(AutoencoderDetector):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.discrimination_weight < 0:
-            raise ParameterError(f"discrimination_weight must not be negative, got {self.discrimination_weight}")
+        check_number("discrimination_weight", self.discrimination_weight, positive=False)

@@ -14,9 +14,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
-from rsrae.detectors.base import check_choice
+from rsrae.detectors.base import check_choice, check_number
 from rsrae.detectors.neural import EncodingDetector
-from rsrae.errors import ParameterError
 from rsrae.networks.autograd import _channels_first
 from rsrae.networks.batches import Batch
 from rsrae.networks.modules import build_module
@@ -115,5 +114,4 @@ class DSEBM(EncodingDetector):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_choice("scored_by", self.scored_by, ("energy", "reconstruction"))
-        if not self.noise > 0:
-            raise ParameterError(f"noise must be positive, got {self.noise}")
+        check_number("noise", self.noise)

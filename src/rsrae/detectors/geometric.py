@@ -134,7 +134,7 @@ class GeometricTransformations(ModuleDetector):
         self.widen = widen
 
     def _build(self, settings: dict[str, Any], generator: torch.Generator) -> nn.Module:
-        height, width, channels = self.input_shape_  # type: ignore[misc]
+        height, width, channels = self.input_shape_
         if not SMALLEST_SIDE <= max(height, width) <= LARGEST_SIDE:
             raise InputError(
                 f"images of {height} x {width} pixels: the longer side must have between {SMALLEST_SIDE} and "

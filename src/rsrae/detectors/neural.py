@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from rsrae.detectors.autoencoders import _range, _to_numpy
-from rsrae.detectors.base import BaseDetector, Rows, check_choice, check_count
+from rsrae.detectors.base import BaseDetector, Rows, check_choice, check_count, check_number
 from rsrae.errors import ParameterError
 from rsrae.modelfile import Arrays
 from rsrae.networks.architecture import ACTIVATIONS, Architecture, choose_activation
@@ -104,8 +104,7 @@ class NeuralDetector(BaseDetector):
         check_count("batch_size", self.batch_size)
         if self.n_threads is not None:
             check_count("n_threads", self.n_threads)
-        if not self.learning_rate > 0:
-            raise ParameterError(f"learning_rate must be positive, got {self.learning_rate}")
+        check_number("learning_rate", self.learning_rate)
         check_choice("unit_norm", self.unit_norm, ("auto", True, False))
         try:
             torch.zeros(1, device=self.device).cpu()
@@ -304,7 +303,7 @@ class EncodingDetector(ModuleDetector):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_count("intrinsic_dim", self.intrinsic_dim)
-        if not self.hidden:
+        if not isinstance(self.hidden, (tuple, list)) or not self.hidden:
             raise ParameterError("hidden must name at least one layer, for example (32, 64, 128)")
         for width in self.hidden:
             check_count("hidden", width)

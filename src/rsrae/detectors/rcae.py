@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from rsrae.detectors.autoencoders import AutoencoderDetector
+from rsrae.detectors.base import check_number
 from rsrae.detectors.decomposition import Splitter, decomposition_step
-from rsrae.errors import ParameterError
 from rsrae.networks.batches import Batch
 from rsrae.networks.network import Network
 from rsrae.training import Step
@@ -57,7 +57,5 @@ class RCAE(AutoencoderDetector):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if not self.sparsity > 0:
-            raise ParameterError(f"sparsity must be positive, got {self.sparsity}")
-        if self.weight_decay < 0:
-            raise ParameterError(f"weight_decay must not be negative, got {self.weight_decay}")
+        check_number("sparsity", self.sparsity)
+        check_number("weight_decay", self.weight_decay, positive=False)

@@ -11,9 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from rsrae.detectors.autoencoders import AutoencoderDetector, _to_numpy
-from rsrae.detectors.base import check_choice, check_count
+from rsrae.detectors.base import check_choice, check_count, check_number
 from rsrae.detectors.decomposition import PENALTIES, Splitter, decomposition_step, to_dense
-from rsrae.errors import ParameterError
 from rsrae.networks.batches import Batch
 from rsrae.networks.network import Network, Similarity
 from rsrae.networks.rows import AnyRows
@@ -112,5 +111,4 @@ class RDA(AutoencoderDetector):
         super()._check_parameters()
         check_choice("penalty", self.penalty, PENALTIES)
         check_count("rounds", self.rounds)
-        if not self.sparsity > 0:
-            raise ParameterError(f"sparsity must be positive, got {self.sparsity}")
+        check_number("sparsity", self.sparsity)

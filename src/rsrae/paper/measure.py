@@ -30,6 +30,7 @@ from rsrae.paper.protocol import (
     draw_trial,
     vectorise,
 )
+from rsrae.thresholds import estimate_contamination
 
 HISTOGRAM_BINS = 40
 AUTOENCODERS = frozenset({"rsrae", "rsrae+", "ae-1", "ae"})
@@ -42,7 +43,7 @@ def measure(cell: Cell) -> dict[str, Any]:
     -------
     ``auc``, ``ap`` (outliers positive), ``centroid_correlation`` (Spearman's, between the method's
     scores and the centroid's; None where one of them is constant), ``seconds_fit``, ``seconds_score``,
-    ``n``, ``n_outliers``; for the Swiss roll also the ``histogram`` of the scores.
+    ``n``, ``n_outliers``, ``estimated_share`` (of outliers, from the scores alone); for the Swiss roll also the ``histogram`` of the scores.
     """
     trial = trial_of(cell)
     detector = detector_of(cell)
@@ -62,6 +63,7 @@ def measure(cell: Cell) -> dict[str, Any]:
         "seconds_score": scored - fitted,
         "n": len(scores),
         "n_outliers": int(trial.is_outlier.sum()),
+        "estimated_share": estimate_contamination(scores),
     }
     if cell.data == "swiss-roll":
         found["histogram"] = _histogram(scores, trial.is_outlier)
