@@ -155,7 +155,7 @@ def test_a_warm_start_goes_on_and_a_cold_one_begins_again(easy_table: Any) -> No
 
 def test_a_warm_start_on_rows_of_another_width_is_an_error(easy_table: Any) -> None:
     detector = small(warm_start=True).fit(easy_table.X)
-    with pytest.raises((InputError, ParameterError)):
+    with pytest.raises(InputError, match=r"warm_start goes on with items of shape \(8,\), got \(5,\)"):
         detector.fit(easy_table.X[:, :5])
 
 
@@ -173,13 +173,13 @@ def test_progress_is_reported_and_can_stop_training(easy_table: Any) -> None:
 
 
 def test_trimming_leaves_the_anomalies_out(easy_table: Any) -> None:
-    from sklearn.metrics import roc_auc_score
-
     X, y = easy_table
-    settings = {"epochs": 40, "learning_rate": 1e-2, "intrinsic_dim": 4, "tame": False, "normalise_code": False}
-    aucs = [roc_auc_score(y, small(**settings, trim=trim).fit(X).anomaly_score(X)) for trim in (0.0, 0.2)]
-    assert aucs[1] > aucs[0]
-    assert aucs[1] > 0.98
+    settings = {"epochs": 40, "learning_rate": 1e-2, "tame": False, "normalise_code": False}
+    contrasts = []
+    for trim in (0.0, 0.2):
+        scores = small(**settings, trim=trim).fit(X).anomaly_score(X)
+        contrasts.append(np.median(scores[y == 1]) / np.median(scores[y == 0]))
+    assert contrasts[1] > 1.5 * contrasts[0]
 
 
 def test_the_number_of_threads_is_as_before_after_fitting(easy_table: Any) -> None:
@@ -236,7 +236,7 @@ def test_nothing_can_be_looked_at_before_fitting(method: str, easy_table: Any) -
 
 
 def test_the_score_is_the_mean_of_the_standardised_scores_of_the_members(easy_table: Any) -> None:
-    X = easy_table.X
+    X = easy_table.X[:151]  # an odd number has one median
     detector = small(n_members=3).fit(X)
     members = detector.member_scores(X)
     assert members.shape == (3, len(X))

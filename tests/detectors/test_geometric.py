@@ -1,18 +1,14 @@
 from __future__ import annotations
 
 import itertools
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 import torch
 from scipy.stats import dirichlet
-from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 
-from rsrae import load
 from rsrae.detectors.geometric import TRANSFORMATIONS, GeometricTransformations, fit_dirichlet, pixel_maps, show
 from rsrae.errors import InputError, ParameterError
 
@@ -91,7 +87,7 @@ def test_distributions_are_fitted_independently(rng: np.random.Generator) -> Non
         np.testing.assert_allclose(one, fit_dirichlet(sample.mean(axis=0), np.log(sample).mean(axis=0)), rtol=1e-5)
 
 
-# -- the contract, on images -----------------------------------------------------------------------------------------
+# -- the detector ----------------------------------------------------------------------------------------------------
 
 
 def test_an_image_scores_the_same_alone_and_in_a_batch(fitted: GeometricTransformations, images: Any) -> None:
@@ -113,37 +109,10 @@ def test_scores_are_minus_the_log_density_up_to_constants(fitted: GeometricTrans
     np.testing.assert_allclose(scores - scores[0], densities[0] - np.array(densities), rtol=1e-4, atol=1e-4)
 
 
-def test_signs_and_verdicts_follow_scikit_learn(fitted: GeometricTransformations, images: Any) -> None:
-    np.testing.assert_array_equal(fitted.score_samples(images), -fitted.anomaly_score(images))
-    np.testing.assert_array_equal(fitted.predict(images) == -1, fitted.decision_function(images) < 0)
-    assert fitted.n_features_in_ == 64
-
-
-def test_a_seed_repeats_scores_and_global_generators_are_left_alone(
-    fitted: GeometricTransformations, images: Any, global_generators: Any
-) -> None:
-    before = global_generators.now()
-    again = clone(fitted).fit(images)
-    assert global_generators.now() == before
-    np.testing.assert_array_equal(again.anomaly_score(images), fitted.anomaly_score(images))
-
-
-def test_a_saved_detector_gives_equal_scores(fitted: GeometricTransformations, images: Any, tmp_path: Path) -> None:
-    fitted.save(tmp_path / "model.safetensors")
-    again = load(tmp_path / "model.safetensors")
-    np.testing.assert_array_equal(again.anomaly_score(images), fitted.anomaly_score(images))
-
-
 def test_pixels_are_scaled_in_scoring_as_in_training(fitted: GeometricTransformations, images: Any) -> None:
     one = fitted.preprocess(images[:1])
     np.testing.assert_array_equal(one, fitted.preprocess(images)[:1])
     assert -1 <= one.min() < one.max() <= 1
-
-
-@pytest.mark.parametrize("rows", [np.zeros((5, 64)), sp.csr_array(np.eye(5))], ids=["table", "sparse"])
-def test_what_is_not_an_image_is_refused(rows: Any) -> None:
-    with pytest.raises(InputError, match="images"):
-        GeometricTransformations().fit(rows)
 
 
 @pytest.mark.parametrize("side", [3, 1025])

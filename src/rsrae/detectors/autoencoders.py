@@ -18,7 +18,7 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
-from rsrae.detectors.base import BaseDetector, Rows, check_choice, check_count
+from rsrae.detectors.base import BaseDetector, Rows, check_choice, check_count, check_number
 from rsrae.errors import InputError, ParameterError
 from rsrae.modelfile import Arrays
 from rsrae.networks.architecture import ACTIVATIONS, Architecture, choose_activation
@@ -233,7 +233,11 @@ class AutoencoderDetector(BaseDetector):
 
     def _fit(self, X: Rows) -> None:
         self._check_parameters()
-        if not (self.warm_start and hasattr(self, "networks_")):
+        if self.warm_start and hasattr(self, "networks_"):
+            shape = self.networks_[0].architecture.input_shape
+            if shape != self.input_shape_:
+                raise InputError(f"warm_start goes on with items of shape {shape}, got {self.input_shape_}")
+        else:
             seed = self._seed()
             self._generators = [torch.Generator().manual_seed(seed + member) for member in range(self.n_members)]
             self.history_: dict[str, list[float]] = {}
@@ -393,6 +397,11 @@ class AutoencoderDetector(BaseDetector):
                 latent_dim = encoder.eval()(probe).flatten(start_dim=1).shape[1]
         except RuntimeError as error:
             raise InputError(f"the encoder cannot take a batch of shape {tuple(probe.shape)}: {error}") from error
+        try:
+            with torch.no_grad():
+                decoder.eval()(torch.zeros(2, architecture.intrinsic_dim))
+        except RuntimeError as error:
+            raise InputError(f"the decoder cannot take codes of width {architecture.intrinsic_dim}: {error}") from error
         rsr = RSRLayer(
             latent_dim, architecture.intrinsic_dim, initialisation=architecture.initialisation, generator=generator
         )
@@ -460,12 +469,11 @@ class AutoencoderDetector(BaseDetector):
         check_count("n_members", self.n_members)
         if self.n_threads is not None:
             check_count("n_threads", self.n_threads)
-        if not self.hidden:
+        if not isinstance(self.hidden, (tuple, list)) or not self.hidden:
             raise ParameterError("hidden must name at least one layer, for example (32, 64, 128)")
         for width in self.hidden:
             check_count("hidden", width)
-        if not self.learning_rate > 0:
-            raise ParameterError(f"learning_rate must be positive, got {self.learning_rate}")
+        check_number("learning_rate", self.learning_rate)
         check_choice("activation", self.activation, ("auto", "auto-authors", *ACTIVATIONS))
         check_choice("output_activation", self.output_activation, ("same", *ACTIVATIONS))
         check_choice("normalisation", self.normalisation, ("batch", "affine", None))
@@ -475,7 +483,7 @@ class AutoencoderDetector(BaseDetector):
         check_choice("unit_norm", self.unit_norm, ("auto", True, False))
         if self.trim != "auto" and not (isinstance(self.trim, (int, float)) and 0 <= self.trim < 1):
             raise ParameterError(f"trim must be 'auto' or a share in [0, 1), got {self.trim!r}")
-        if not 0 <= self.warm_up <= 1:
+        if not (isinstance(self.warm_up, (int, float)) and 0 <= self.warm_up <= 1):
             raise ParameterError(f"warm_up must be a share of the epochs in [0, 1], got {self.warm_up}")
         if (self.encoder is None) != (self.decoder is None):
             raise ParameterError("pass both encoder and decoder, or neither")

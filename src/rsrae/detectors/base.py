@@ -301,7 +301,7 @@ def _plain(name: str, value: Any) -> Any:
         value = value.item()
     if isinstance(value, np.random.RandomState):
         return None
-    if isinstance(value, tuple):
+    if isinstance(value, (tuple, list)):
         return {"tuple": [_plain(name, part) for part in value]}
     if value is None or isinstance(value, (bool, int, float, str)):
         return value

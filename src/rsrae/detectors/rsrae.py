@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 from rsrae.detectors.autoencoders import AutoencoderDetector
-from rsrae.detectors.base import check_choice
+from rsrae.detectors.base import check_choice, check_number
 from rsrae.errors import ParameterError
 from rsrae.networks.batches import Batch
 from rsrae.networks.network import (
@@ -106,12 +106,11 @@ class RSRAE(AutoencoderDetector):
         super()._check_parameters()
         _check_powers(self)
         check_choice("rsr_scope", self.rsr_scope, ("A", "encoder"))
-        if self.rsr_learning_rate is not None and not self.rsr_learning_rate > 0:
-            raise ParameterError(f"rsr_learning_rate must be positive, got {self.rsr_learning_rate}")
-        thresholds = (self.eps_ae, self.eps_rsr1, self.eps_rsr2)
-        if min(thresholds) < 0:
-            raise ParameterError(f"eps_ae, eps_rsr1 and eps_rsr2 must not be negative, got {thresholds}")
-        if max(thresholds) > 0 and self.n_members > 1:
+        if self.rsr_learning_rate is not None:
+            check_number("rsr_learning_rate", self.rsr_learning_rate)
+        for name in ("eps_ae", "eps_rsr1", "eps_rsr2"):
+            check_number(name, getattr(self, name), positive=False)
+        if max(self.eps_ae, self.eps_rsr1, self.eps_rsr2) > 0 and self.n_members > 1:
             raise ParameterError("thresholds above zero stop single members; use n_members=1 with them")
 
 
@@ -142,8 +141,8 @@ class RSRAEPlus(AutoencoderDetector):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         _check_powers(self)
-        if not (self.lambda1 > 0 and self.lambda2 > 0):
-            raise ParameterError(f"lambda1 and lambda2 must be positive, got {self.lambda1} and {self.lambda2}")
+        check_number("lambda1", self.lambda1)
+        check_number("lambda2", self.lambda2)
 
 
 class AutoEncoder(AutoencoderDetector):
@@ -169,6 +168,4 @@ class AutoEncoder(AutoencoderDetector):
 
 def _check_powers(detector: Any) -> None:
     for name in ("p", "q"):
-        power = getattr(detector, name, 1.0)
-        if not (isinstance(power, (int, float)) and power > 0):
-            raise ParameterError(f"{name} must be a positive number, got {power!r}")
+        check_number(name, getattr(detector, name, 1.0))

@@ -397,7 +397,7 @@ _EXPERIMENTS = {
             "several-normals",
             "Two, three and five classes are normal at once",
             "beyond the paper",
-            "One seed, c = 0.5, two groups of classes; on Fashion-MNIST one, and of the slow methods only RSRAE (default).",
+            "One seed, c = 0.5, two groups of classes; on Fashion-MNIST one, and only RSRAE (default) of the networks.",
             _several_normals,
         ),
         Experiment(

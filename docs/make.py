@@ -1,0 +1,140 @@
+"""Every picture and table in docs/ that a command makes.
+
+``python docs/make.py [gallery|swiss-roll|methods|performance|reproduction]``; without a name all of them. Speed and the
+paper's experiments are not measured anew here: their pages are made from the stored results.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+DOCS = Path(__file__).parent
+ROOT = DOCS.parent
+PICTURES = DOCS / "pictures"
+
+
+def gallery() -> None:
+    """Reports of three kinds as pictures, wide and narrow, light and dark."""
+    import rsrae
+    from rsrae.data.examples import load_example
+
+    sources = {"digits": load_example("digits"), "wine": load_example("wine"), "documents": paragraphs()}
+    with tempfile.TemporaryDirectory() as folder:
+        pages = {name: Path(folder) / f"{name}.html" for name in sources}
+        for name, source in sources.items():
+            rsrae.detect(source, random_state=0).report(pages[name])
+        with Browser(folder) as browser:
+            browser.picture(pages["digits"], PICTURES / "report-digits.png", 1280, 1180)
+            browser.picture(pages["wine"], PICTURES / "report-wine.png", 1280, 1180)
+            browser.picture(pages["wine"], PICTURES / "report-wine-dark.png", 1280, 1180, dark=True)
+            browser.picture(pages["documents"], PICTURES / "report-documents.png", 1280, 1180)
+            browser.picture(pages["digits"], PICTURES / "report-digits-phone.png", 390, 1180)
+    lines = [
+        "# Gallery of reports",
+        "",
+        "Made by `python docs/make.py gallery` from data that comes with scikit-learn.",
+        "",
+    ]
+    titles = {
+        "report-digits.png": "Pictures: handwritten digits, one of them normal (`rsrae detect --example digits`)",
+        "report-wine.png": "A table: wines, one kind of them rare (`rsrae detect --example wine`)",
+        "report-wine-dark.png": "The same, dark",
+        "report-documents.png": "Documents: paragraphs of the descriptions of scikit-learn's data sets",
+        "report-digits-phone.png": "On a phone",
+    }
+    for file, title in titles.items():
+        lines += [f"## {title}", "", f"![{title}](pictures/{file})", ""]
+    (DOCS / "gallery.md").write_text("\n".join(lines))
+
+
+def swiss_roll() -> None:
+    """The pictures of the paper's appendix B."""
+    _run(sys.executable, "examples/swiss_roll.py", str(PICTURES))
+
+
+def methods() -> None:
+    """The measured tables of the methods' pages."""
+    _run(sys.executable, "-m", "benchmarks.methods")
+
+
+def performance() -> None:
+    """The page on speed, from benchmarks/results."""
+    _run(sys.executable, "-m", "benchmarks", "page")
+
+
+def reproduction() -> None:
+    """The page on the paper, from results/."""
+    _run(str(Path(sys.executable).parent / "rsrae"), "paper", "docs")
+
+
+def paragraphs() -> list[str]:
+    """Paragraphs of the descriptions of the data sets that come with scikit-learn."""
+    from sklearn import datasets
+
+    loaders = (
+        datasets.load_iris,
+        datasets.load_wine,
+        datasets.load_breast_cancer,
+        datasets.load_diabetes,
+        datasets.load_digits,
+    )
+    texts = [text.strip() for load in loaders for text in load().DESCR.split("\n\n")]
+    return [text for text in texts if len(text) > 60]
+
+
+class Browser:
+    """A headless Chromium that takes pictures of pages."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+
+    def __enter__(self) -> Browser:
+        from selenium import webdriver
+
+        options = webdriver.ChromeOptions()
+        for flag in (
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--hide-scrollbars",
+            "--disable-background-networking",
+        ):
+            options.add_argument(flag)
+        options.add_argument(f"--user-data-dir={self.folder}/profile")
+        self.driver = webdriver.Chrome(options=options)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.driver.quit()
+
+    def picture(self, page: Path, target: Path, width: int, height: int, *, dark: bool = False) -> None:
+        """Save what the page looks like at this size."""
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
+        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+        self.driver.get(page.as_uri())
+        self.driver.execute_async_script("setTimeout(arguments[0], 1500)")  # charts are drawn with a short animation
+        self.driver.save_screenshot(str(target))
+
+
+def _run(*command: str) -> None:
+    subprocess.run(command, cwd=ROOT, check=True)
+
+
+PARTS: dict[str, Callable[[], None]] = {
+    "gallery": gallery,
+    "swiss-roll": swiss_roll,
+    "methods": methods,
+    "performance": performance,
+    "reproduction": reproduction,
+}
+
+if __name__ == "__main__":
+    for part in sys.argv[1:] or PARTS:
+        print(f"{part} ...", flush=True)
+        PARTS[part]()
