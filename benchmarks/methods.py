@@ -1,0 +1,159 @@
+"""A small measured table of all methods, and its rows in the pages of docs/methods.
+
+``python -m benchmarks.methods`` runs every method with its default settings (networks: see EPOCHS) on small data sets
+and writes docs/methods/README.md and the table in each method's page. Results are kept in
+benchmarks/results/methods.json and continued, so a run can be stopped at any point.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn import datasets
+from sklearn.metrics import average_precision_score, roc_auc_score
+
+from rsrae.detectors import METHODS, make_detector
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "benchmarks" / "results" / "methods.json"
+PAGES = ROOT / "docs" / "methods"
+MARK = "<!-- measured -->"
+TABLES = ("glass", "Cardiotocography", "pendigits", "annthyroid", "vertebral", "WDBC")
+EPOCHS = {"image": 20, "table": 100}  # of methods with a fixed number of epochs, to keep the table quick
+
+Trial = tuple[Any, np.ndarray]
+
+
+def trials() -> dict[str, Callable[[], Trial]]:
+    """The data: three sets that come with scikit-learn, and if RSRAE_DATA is set six tables and a class of each set."""
+    found: dict[str, Callable[[], Trial]] = {
+        "digits": lambda: _one_class(
+            datasets.load_digits().images.astype(np.uint8) * 15, datasets.load_digits().target, 3, 0.3
+        ),
+        "wine": lambda: _one_class(*datasets.load_wine(return_X_y=True), 1, 0.3),
+        "breast cancer": lambda: _one_class(*datasets.load_breast_cancer(return_X_y=True), 1, 0.3),
+    }
+    if "RSRAE_DATA" in os.environ:
+        from rsrae.paper.cells import Cell
+        from rsrae.paper.measure import trial_of
+
+        def cell(data: str, c: float | None) -> Callable[[], Trial]:
+            def load() -> Trial:
+                classes = () if c is None else (0,)
+                trial = trial_of(Cell("methods", data, "rsrae", "default", classes, c, 0))
+                return trial.X, trial.is_outlier
+
+            return load
+
+        found |= {table: cell(f"adbench/{table}", None) for table in TABLES}
+        names = {
+            "Caltech 101": "caltech-101",
+            "Fashion-MNIST": "fashion-mnist",
+            "Tiny ImageNet deep": "tiny-imagenet-deep",
+        }
+        names |= {"Reuters": "reuters", "20 Newsgroups": "newsgroups"}
+        found |= {title: cell(name, 0.1 if title == "Fashion-MNIST" else 0.5) for title, name in names.items()}
+    return found
+
+
+def measure(method: str, load: Callable[[], Trial]) -> dict[str, float] | str:
+    """AUC, AP and seconds of one method on one trial; or why there are none."""
+    X, y = load()
+    detector = make_detector(method)
+    kind = "images" if getattr(X, "ndim", 2) > 2 else "table"
+    if kind == "table" and "table" not in detector.accepts:
+        return "images only"
+    if kind == "images" and "images" not in detector.accepts:
+        X = X.reshape(len(X), -1)
+    parameters = detector.get_params()
+    settings: dict[str, Any] = {"random_state": 0} if "random_state" in parameters else {}
+    if isinstance(parameters.get("epochs"), int) and method != "gt":
+        settings["epochs"] = EPOCHS["image" if kind == "images" else "table"]
+    if method == "gt":
+        settings["widen"] = 1
+    began = time.perf_counter()
+    scores = detector.set_params(**settings).fit(X).anomaly_score(X)
+    seconds = time.perf_counter() - began
+    return {
+        "auc": float(roc_auc_score(y, scores)),
+        "ap": float(average_precision_score(y, scores)),
+        "seconds": seconds,
+        "rows": len(y),
+    }
+
+
+def run() -> dict[str, dict[str, Any]]:
+    """Measure what is missing; the file is rewritten after every cell."""
+    results: dict[str, dict[str, Any]] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    for title, load in trials().items():
+        for method in METHODS:
+            if title not in results.setdefault(method, {}):
+                results[method][title] = measure(method, load)
+                print(f"{title:20} {method:10} {results[method][title]}", flush=True)
+                RESULTS.parent.mkdir(exist_ok=True)
+                RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+    return results
+
+
+def write_pages(results: dict[str, dict[str, Any]]) -> None:
+    """The table of all methods, and a method's own rows in its page."""
+    titles = list(dict.fromkeys(title for found in results.values() for title in found))
+    lines = [
+        "# Methods",
+        "",
+        "AUC / AP of every method at its default settings, one seed, anomalies positive. Digits, wine, breast cancer:",
+        "one class is normal, outliers make 0.3 times as many. Paper data: class 0 is normal, c = 0.5 (Fashion-MNIST",
+        f"0.1). To keep the table quick, networks with a fixed number of epochs train {EPOCHS['table']} on rows and",
+        f"{EPOCHS['image']} on images here. Made by `python -m benchmarks.methods`.",
+        "",
+        "| method | " + " | ".join(titles) + " |",
+        "|---" * (len(titles) + 1) + "|",
+    ]
+    for method, found in results.items():
+        cells = [_cell(found.get(title), seconds=False) for title in titles]
+        lines.append(f"| [{method}]({_page(method)}) | " + " | ".join(cells) + " |")
+    lines += ["", "Seconds to fit and score, on the same machine in the same run:", ""]
+    lines += ["| method | " + " | ".join(titles) + " |", "|---" * (len(titles) + 1) + "|"]
+    for method, found in results.items():
+        cells = [_cell(found.get(title), seconds=True) for title in titles]
+        lines.append(f"| {method} | " + " | ".join(cells) + " |")
+    (PAGES / "README.md").write_text("\n".join(lines) + "\n")
+    for method, found in results.items():
+        page = PAGES / _page(method)
+        if page.exists() and MARK in page.read_text():
+            before, after = page.read_text().split(MARK)
+            rest = after[after.index("\n## ") :] if "\n## " in after else ""
+            own = ["| data | AUC / AP | seconds |", "|---|---|---|"]
+            own += [
+                f"| {t} | {_cell(found.get(t), seconds=False)} | {_cell(found.get(t), seconds=True)} |" for t in titles
+            ]
+            note = "Settings as in [the table of all methods](README.md); made by `python -m benchmarks.methods`."
+            page.write_text(before + MARK + "\n\n" + note + "\n\n" + "\n".join(own) + "\n" + rest)
+
+
+def _page(method: str) -> str:
+    return {"rsrae+": "rsrae-plus", "ae-1": "ae"}.get(method, method) + ".md"
+
+
+def _cell(found: dict[str, float] | str | None, *, seconds: bool) -> str:
+    if not isinstance(found, dict):
+        return found or ""
+    return f"{found['seconds']:.1f}" if seconds else f"{found['auc']:.3f} / {found['ap']:.3f}"
+
+
+def _one_class(X: np.ndarray, y: np.ndarray, normal: int, c: float) -> Trial:
+    rng = np.random.default_rng(0)
+    inliers, others = np.flatnonzero(y == normal), np.flatnonzero(y != normal)
+    rows = np.concatenate([inliers, rng.choice(others, int(c * len(inliers)), replace=False)])
+    rows = rng.permutation(rows)
+    return X[rows], y[rows] != normal
+
+
+if __name__ == "__main__":
+    write_pages(run())
