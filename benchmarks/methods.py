@@ -117,24 +117,31 @@ def write_pages(results: dict[str, dict[str, Any]]) -> None:
     ]
     for method, found in results.items():
         cells = [_cell(found.get(title), seconds=False) for title in titles]
-        lines.append(f"| [{method}]({_page(method)}) | " + " | ".join(cells) + " |")
+        lines.append(_row([f"[{method}]({_page(method)})", *cells]))
     lines += ["", "Seconds to fit and score, on the same machine in the same run:", ""]
     lines += ["| method | " + " | ".join(titles) + " |", "|---" * (len(titles) + 1) + "|"]
     for method, found in results.items():
         cells = [_cell(found.get(title), seconds=True) for title in titles]
-        lines.append(f"| {method} | " + " | ".join(cells) + " |")
+        lines.append(_row([method, *cells]))
     (PAGES / "README.md").write_text("\n".join(lines) + "\n")
-    for method, found in results.items():
-        page = PAGES / _page(method)
-        if page.exists() and MARK in page.read_text():
-            before, after = page.read_text().split(MARK)
-            rest = after[after.index("\n## ") :] if "\n## " in after else ""
-            own = ["| data | AUC / AP | seconds |", "|---|---|---|"]
-            own += [
-                f"| {t} | {_cell(found.get(t), seconds=False)} | {_cell(found.get(t), seconds=True)} |" for t in titles
-            ]
-            note = "Settings as in [the table of all methods](README.md); made by `python -m benchmarks.methods`."
-            page.write_text(before + MARK + "\n\n" + note + "\n\n" + "\n".join(own) + "\n" + rest)
+    pages: dict[str, list[str]] = {}
+    for method in results:
+        pages.setdefault(_page(method), []).append(method)
+    for name, sharing in pages.items():
+        page = PAGES / name
+        before, after = page.read_text().split(MARK)
+        rest = after[after.index("\n## ") :] if "\n## " in after else ""
+        note = "Settings as in [the table of all methods](README.md); made by `python -m benchmarks.methods`."
+        heads = [head for method in sharing for head in (f"{method}: AUC / AP", "seconds")]
+        own = [_row(["data", *heads]), "|---" * (1 + len(heads)) + "|"]
+        for title in titles:
+            cells = [_cell(results[m].get(title), seconds=timed) for m in sharing for timed in (False, True)]
+            own.append(_row([title, *cells]))
+        page.write_text(before + MARK + "\n\n" + note + "\n\n" + "\n".join(own) + "\n" + rest)
+
+
+def _row(cells: list[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
 
 
 def _page(method: str) -> str:

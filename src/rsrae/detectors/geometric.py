@@ -97,7 +97,7 @@ def fit_dirichlet(mean_p: FloatArray, mean_log_p: FloatArray) -> FloatArray:
 class GeometricTransformations(ModuleDetector):
     """Anomaly detection by geometric transformations (Golan and El-Yaniv 2018); images only.
 
-    The default network is the published one and is meant for a GPU. On a CPU use ``widen=1``: a twelfth of
+    The default network is the published one and is meant for a GPU. On a CPU use ``widen=1``, a fourteenth of
     the cost.
 
     Parameters
