@@ -60,6 +60,7 @@ def test_the_help_of_every_verb_ends_with_an_example(command: Command, verb: tup
     assert last in EXAMPLES[verb]
 
 
+@pytest.mark.slow
 def test_the_examples_run_one_after_the_other(command: Command, wine_frame: pd.DataFrame, tmp_path: Path) -> None:
     wine_frame.drop(columns="anomaly").to_csv(tmp_path / "wine.csv", index=False)
     (tmp_path / "docs").mkdir()

@@ -10,7 +10,7 @@ import typer
 
 from rsrae.cli import options as opt
 from rsrae.cli.console import make_console, one_line, print_json, table
-from rsrae.errors import ModelFileError, ParameterError, SourceError
+from rsrae.errors import InputError, ModelFileError, ParameterError, SourceError
 
 if TYPE_CHECKING:
     from rsrae.detection import Detection, Model
@@ -180,26 +180,23 @@ def methods(json: opt.Json = False) -> None:
 
 
 def _write_heat_map(target: Path, detection: Detection, position: int) -> None:
-    import numpy as np
+    from io import BytesIO
 
-    from rsrae.errors import InputError
+    import numpy as np
+    from PIL import Image
+
     from rsrae.explain import explain as explain_items
     from rsrae.modelfile import whole_file
     from rsrae.report import heatmap
 
-    explanation = explain_items(detection.detector, detection.samples, [position])[0]
-    if explanation.heat is None:
+    heat = explain_items(detection.detector, detection.samples, [position])[0].heat
+    if heat is None:
         raise InputError(f"--out writes a heat map, and {detection.samples.source} holds no pictures; leave it out")
-    scale = max(1, 512 // max(explanation.heat.shape))  # large enough to be looked at
     picture = np.asarray(detection.samples.X[position])
-    picture = picture.repeat(scale, axis=0).repeat(scale, axis=1)
-    heat = explanation.heat.repeat(scale, axis=0).repeat(scale, axis=1)
-    from io import BytesIO
-
-    from PIL import Image
-
-    with whole_file(target) as temporary:
-        Image.open(BytesIO(heatmap(picture, heat, side=512))).save(temporary, "PNG")
+    scale = max(1, 512 // max(heat.shape))  # large enough to be looked at
+    picture, heat = (values.repeat(scale, axis=0).repeat(scale, axis=1) for values in (picture, heat))
+    with whole_file(target) as temporary, Image.open(BytesIO(heatmap(picture, heat, side=512))) as drawn:
+        drawn.save(temporary, "PNG")
 
 
 def _samples_again(model: Model, source: str | None, folder: Path) -> Any:

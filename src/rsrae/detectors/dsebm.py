@@ -89,7 +89,7 @@ class DSEBM(EncodingDetector):
 
     module_: EnergyNetwork
 
-    def __init__(self, *, scored_by: str = "energy", noise: float = 0.5, **common: Any) -> None:
+    def __init__(self, *, scored_by: str = "energy", noise: float = 1.0, **common: Any) -> None:
         super().__init__(**common)
         self.scored_by = scored_by
         self.noise = noise

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from rsrae.detectors.autoencoders import _range, _to_numpy
 from rsrae.detectors.base import BaseDetector, Rows, check_choice, check_count, check_number
-from rsrae.errors import ParameterError
+from rsrae.errors import InputError, ParameterError
 from rsrae.modelfile import Arrays
 from rsrae.networks.architecture import ACTIVATIONS, Architecture, choose_activation
 from rsrae.networks.autograd import _channels_first, _flatten
@@ -143,8 +143,8 @@ class ModuleDetector(NeuralDetector):
     def _least_size(self) -> int:
         """A number of weights that the module surely has, from the parameters alone."""
 
-    def _settings(self, X: Rows) -> dict[str, Any]:
-        """What else the module depends on, beside parameters and the input's shape; stored as JSON."""
+    def _settings(self, low: float, high: float) -> dict[str, Any]:
+        """What the module depends on beside parameters and shape: on the range of the values. Stored as JSON."""
         return {}
 
     def _training_rows(self, rows: AnyRows) -> TrainingRows[Any]:
@@ -160,7 +160,10 @@ class ModuleDetector(NeuralDetector):
         self._check_parameters()
         generator = torch.Generator().manual_seed(self._seed())
         self.preprocessor_ = self._fit_preprocessor(X)
-        self.settings_ = self._settings(X)
+        low, high = _range(make_rows(X, self.preprocessor_, cache=False))
+        if not math.isfinite(high - low):
+            raise InputError("the values, scaled, are too large for single precision; rescale or clip them first")
+        self.settings_ = self._settings(low, high)
         self.module_ = self._make_module(generator)
         with limited_threads(self._threads()):
             self._train(X, generator)
@@ -196,10 +199,8 @@ class ModuleDetector(NeuralDetector):
         self._check_size(arrays)
         self.settings_ = dict(state["settings"])
         self.module_ = self._make_module(torch.Generator().manual_seed(0)).to(self.scoring_dtype).eval()
-        prefix = "module."
-        self.module_.load_state_dict(
-            {n[len(prefix) :]: torch.from_numpy(a) for n, a in arrays.items() if n.startswith(prefix)}
-        )
+        held = {name: torch.from_numpy(arrays[f"module.{name}"]) for name in self.module_.state_dict()}
+        self.module_.load_state_dict(held)
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
@@ -227,22 +228,26 @@ class ModuleDetector(NeuralDetector):
             loss.backward()  # type: ignore[no-untyped-call]
             return loss.detach().unsqueeze(0)
 
-        with torch.enable_grad():
-            history = train(
-                [Step("loss", gradient, optimiser.step)],
-                self._training_rows(rows),
-                epochs=self.epochs,
-                batch_size=self.batch_size,
-                generator=generator,
-                on_epoch=self.on_epoch,
-                device=self.device,
-            )
+        try:
+            with torch.enable_grad():
+                history = train(
+                    [Step("loss", gradient, optimiser.step)],
+                    self._training_rows(rows),
+                    epochs=self.epochs,
+                    batch_size=self.batch_size,
+                    generator=generator,
+                    on_epoch=self.on_epoch,
+                    device=self.device,
+                )
+        except torch.linalg.LinAlgError as error:  # type: ignore[attr-defined]
+            raise self._divergence() from error
         self.module_.zero_grad()
         self.history_ = history.losses
         if not np.isfinite(self.history_["loss"]).all():
-            raise ParameterError(
-                f"training diverged: the loss is not finite with learning_rate={self.learning_rate}; lower it"
-            )
+            raise self._divergence()
+
+    def _divergence(self) -> ParameterError:
+        return ParameterError(f"training diverged with learning_rate={self.learning_rate}; lower it")
 
     def _blocks(self, X: Rows) -> Iterator[Tensor]:
         # Sparse rows become dense one block at a time.
@@ -278,11 +283,8 @@ class EncodingDetector(ModuleDetector):
         self.hidden = hidden
         self.activation = activation
 
-    def _settings(self, X: Rows) -> dict[str, Any]:
-        activation = self.activation
-        if activation == "auto":
-            activation = choose_activation(*_range(make_rows(X, self.preprocessor_, cache=False)))
-        return {"activation": activation}
+    def _settings(self, low: float, high: float) -> dict[str, Any]:
+        return {"activation": choose_activation(low, high) if self.activation == "auto" else self.activation}
 
     def _least_size(self) -> int:
         n_inputs, *sides = reversed(self.input_shape_)

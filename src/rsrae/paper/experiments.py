@@ -149,8 +149,8 @@ def _with(method: str, recipe: Recipe, **params: Value) -> Variant:
 _RSRAE = (Variant("rsrae", "paper"), Variant("rsrae", "authors"), Variant("rsrae", "default"))
 _AUTHORS = (Variant("rsrae", "authors"),)
 _CLASSIC = tuple(Variant(method) for method in ("lof", "ocsvm", "iforest", "centroid", "knn"))
-# GT's network at a sixteenth of the published width: it looks at every image 72 times an epoch, and a single trial
-# on Fashion-MNIST would otherwise take a processor core several hours.
+# GT's network at a quarter of the published width (a sixteenth of its cost): it looks at every image 72 times an
+# epoch, and a single trial on Fashion-MNIST would otherwise take a processor core several hours.
 _GT = _with("gt", "paper", widen=1)
 _DEEP = (Variant("dsebm"), Variant("dagmm"), _GT)
 _PUBLISHED: tuple[Recipe, Recipe] = ("authors", "paper")

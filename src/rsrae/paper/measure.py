@@ -43,7 +43,8 @@ def measure(cell: Cell) -> dict[str, Any]:
     -------
     ``auc``, ``ap`` (outliers positive), ``centroid_correlation`` (Spearman's, between the method's
     scores and the centroid's; None where one of them is constant), ``seconds_fit``, ``seconds_score``,
-    ``n``, ``n_outliers``, ``estimated_share`` (of outliers, from the scores alone); for the Swiss roll also the ``histogram`` of the scores.
+    ``n``, ``n_outliers``, ``estimated_share`` (of outliers, from the scores alone); for the Swiss roll also
+    the ``histogram`` of the scores.
     """
     trial = trial_of(cell)
     detector = detector_of(cell)

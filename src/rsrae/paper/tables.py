@@ -58,10 +58,11 @@ class Group:
 
     @property
     def title(self) -> str:
-        """Name the method as a reader would: with its recipe, and the choice of outliers if unusual."""
+        """Name the method as a reader would: with its recipe, and what is unusual."""
         recipe = f" ({self.recipe})" if self.method in _WITH_RECIPES else ""
         first = ", first outliers" if self.outliers == "first" else ""
-        return f"{METHOD_TITLES.get(self.method, self.method)}{recipe}{first}"
+        narrow = " (narrow)" if self.method == "gt" and "widen" in dict(self.params) else ""
+        return f"{METHOD_TITLES.get(self.method, self.method)}{narrow}{recipe}{first}"
 
 
 @dataclass(frozen=True)
