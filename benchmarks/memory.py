@@ -27,14 +27,12 @@ def peak_of_fit(kind: str, n_rows: int, n_columns: int, **parameters: Any) -> Pe
     about = {"kind": kind, "n_rows": n_rows, "n_columns": n_columns, "parameters": parameters}
     command = [sys.executable, "-m", "benchmarks.memory", json.dumps(about)]
     root = Path(__file__).resolve().parent.parent
-    answer = subprocess.run(command, check=True, capture_output=True, text=True, cwd=root)
+    answer = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, cwd=root)
     return Peak(**json.loads(answer.stdout))
 
 
 def main() -> None:
-    import torch  # noqa: F401: part of what is taken off
-
-    from rsrae import RSRAE
+    from rsrae import RSRAE  # and with it torch
 
     about = json.loads(sys.argv[1])
     interpreter = _status("VmRSS")
@@ -46,7 +44,7 @@ def main() -> None:
     else:
         X = words(about["n_rows"], about["n_columns"])
         n_bytes = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
-    RSRAE(random_state=0, **about["parameters"]).fit(X)
+    RSRAE(**about["parameters"]).fit(X)
     print(json.dumps({"interpreter": interpreter, "rows": n_bytes, "fit": _status("VmHWM") - interpreter}))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -74,6 +75,7 @@ def epoch_by_operator(X: npt.NDArray[np.float32], *, hidden: tuple[int, ...], in
     """Shares of an epoch's time inside torch, by operator; watching them makes each slower by about the same."""
     rows, steps = _ingredients(X, hidden, intrinsic_dim)
     _train(steps, rows)
+    os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # the profiler would report its own start and end
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
         _train(steps, rows)
     events = profile.key_averages()

@@ -34,18 +34,22 @@ class NaiveRSRAE(nn.Module):
         order = torch.randperm(len(X))
         for start in range(0, len(X), batch_size):
             x = X[order[start : start + batch_size]]
-            for loss, optimiser in zip((self._reconstruction, self._projection, self._penalty), optimisers, strict=True):
+            for loss, optimiser in zip(
+                (self._reconstruction, self._projection, self._penalty), optimisers, strict=True
+            ):
                 optimiser.zero_grad()
                 loss(x).backward()  # type: ignore[no-untyped-call]
                 optimiser.step()
 
     def _reconstruction(self, x: Tensor) -> Tensor:
         code = nn.functional.normalize(self.encoder(x) @ self.A, dim=1)
-        return torch.linalg.vector_norm(x - self.decoder(code), dim=1).mean()
+        norms: Tensor = torch.linalg.vector_norm(x - self.decoder(code), dim=1)
+        return norms.mean()
 
     def _projection(self, x: Tensor) -> Tensor:
         latent = self.encoder(x)
-        return torch.linalg.vector_norm(latent - latent @ self.A @ self.A.T, dim=1).mean()
+        norms: Tensor = torch.linalg.vector_norm(latent - latent @ self.A @ self.A.T, dim=1)
+        return norms.mean()
 
     def _penalty(self, x: Tensor) -> Tensor:
         return (self.A.T @ self.A - torch.eye(self.A.shape[1])).square().sum()
@@ -98,7 +102,7 @@ def bare_passes(images: npt.NDArray[np.uint8], *, batch_size: int, n_threads: in
     architecture = Architecture(input_shape=images.shape[1:], activation="tanh")
     module = build_module(architecture, torch.Generator().manual_seed(0)).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     x = torch.from_numpy(images).movedim(-1, 1).float().div_(127.5).sub_(1)
-    batches = [batch.contiguous(memory_format=torch.channels_last) for batch in x.split(batch_size)]
+    batches = [batch.contiguous(memory_format=torch.channels_last) for batch in torch.split(x, batch_size)]
 
     def seconds() -> float:
         with limited_threads(n_threads):

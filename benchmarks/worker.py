@@ -12,6 +12,7 @@ import os
 import sys
 import time
 import traceback
+from collections.abc import Callable
 from typing import Any
 
 from benchmarks.data import Table, table
@@ -45,7 +46,7 @@ def versions() -> dict[str, str]:
 
 def pyod_autoencoder(*, rows: int, columns: int, hidden: list[int], epochs: int, batch_size: int) -> dict[str, Any]:
     """PyOD's AutoEncoder with these layers; no normalisation and no dropout, as in the network it stands beside."""
-    from pyod.models.auto_encoder import AutoEncoder
+    from pyod.models.auto_encoder import AutoEncoder  # type: ignore[import-not-found]
 
     class Watched(AutoEncoder):  # type: ignore[misc]
         def epoch_update(self) -> None:
@@ -66,7 +67,7 @@ def pyod_autoencoder(*, rows: int, columns: int, hidden: list[int], epochs: int,
 
 def deepod_deep_svdd(*, rows: int, columns: int, hidden: list[int], epochs: int, batch_size: int) -> dict[str, Any]:
     """DeepOD's DeepSVDD with these layers: an encoder only, half of an autoencoder."""
-    from deepod.models import DeepSVDD
+    from deepod.models import DeepSVDD  # type: ignore[import-not-found]
 
     class Watched(DeepSVDD):  # type: ignore[misc]
         def epoch_update(self) -> None:
@@ -105,7 +106,7 @@ def _fit(detector: Any, X: Table, ticks: list[float]) -> dict[str, Any]:
     return {"ticks": [tick - began for tick in ticks], "fit": fit}
 
 
-QUESTIONS = {
+QUESTIONS: dict[str, Callable[..., dict[str, Any]]] = {
     "versions": versions,
     "pyod_autoencoder": pyod_autoencoder,
     "deepod_deep_svdd": deepod_deep_svdd,

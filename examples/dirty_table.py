@@ -2,7 +2,7 @@
 
     python examples/dirty_table.py
 
-scikit-learn's wines stand in for a table of one's own; three of them get a cell that is out by a factor of ten.
+scikit-learn's wines stand in for a table of one's own; in three of them some values are out by a factor of ten.
 """
 
 from __future__ import annotations

@@ -29,17 +29,19 @@ class RobustAutoencoder(nn.Module):
 
 def train(network: RobustAutoencoder, x: Tensor, epochs: int = 60) -> None:
     everything = torch.optim.Adam(network.parameters(), lr=2e-3)
-    subspace = torch.optim.Adam(network.rsr.parameters(), lr=2e-3)
+    projection, orthogonality = (torch.optim.Adam(network.rsr.parameters(), lr=2e-3) for _ in range(2))
     for _ in range(epochs):
         for batch in x[torch.randperm(len(x))].split(32):
             latent, x_hat = network(batch)
-            everything.zero_grad()
-            reconstruction_loss(batch, x_hat).backward()
-            everything.step()
-            for loss in (network.rsr.projection_loss(latent.detach()), network.rsr.orthogonality_penalty()):
-                subspace.zero_grad()
-                loss.backward()
-                subspace.step()
+            descend(everything, reconstruction_loss(batch, x_hat))
+            descend(projection, network.rsr.projection_loss(latent.detach()))
+            descend(orthogonality, network.rsr.orthogonality_penalty())
+
+
+def descend(optimiser: torch.optim.Optimizer, loss: Tensor) -> None:
+    optimiser.zero_grad()
+    loss.backward()
+    optimiser.step()
 
 
 def main() -> None:

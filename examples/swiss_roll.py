@@ -21,7 +21,7 @@ from sklearn.metrics import roc_auc_score
 from rsrae import RSRAE, AutoEncoder
 
 matplotlib.use("Agg")
-import matplotlib.pyplot as plt  # noqa: E402: the backend is chosen first
+import matplotlib.pyplot as plt
 
 Array = npt.NDArray[np.float64]
 

@@ -70,7 +70,7 @@ class GlobalGenerators(NamedTuple):
 
     @classmethod
     def now(cls) -> GlobalGenerators:
-        keys = np.random.get_state(legacy=True)[1]  # noqa: NPY002: the global generator is what is watched
+        keys = np.random.get_state(legacy=True)[1]  # noqa: NPY002
         return cls(np.asarray(keys).tobytes(), random.getstate(), torch.get_rng_state().numpy().tobytes())
 
 

@@ -8,7 +8,13 @@ import scipy.sparse as sp
 import torch
 
 from rsrae.errors import ParameterError
-from rsrae.preprocessing import MOST_ROWS, Preprocessor, fit_preprocessor, robust_center_and_scale
+from rsrae.preprocessing import (
+    MOST_ROWS,
+    Preprocessor,
+    fit_preprocessor,
+    holds_vectors,
+    robust_center_and_scale,
+)
 
 
 def test_center_and_scale_of_normal_columns_are_mean_and_standard_deviation(rng: np.random.Generator) -> None:
@@ -140,6 +146,34 @@ def test_scaling_that_would_fill_sparse_rows_is_an_error(scaling: str) -> None:
 def test_an_unknown_scaling_is_an_error() -> None:
     with pytest.raises(ParameterError, match="scaling must be one of 'auto', 'robust', 'unit-cube', 'none'"):
         fit_preprocessor(np.zeros((2, 2)), scaling="standard", tame=True, unit_norm=False)
+
+
+def test_a_table_of_coordinates_keeps_its_scale_and_is_taken_by_direction(rng: np.random.Generator) -> None:
+    X = rng.gamma(1.0, size=(50, 100))
+    got = fit_preprocessor(X, tame=True, unit_norm="auto").apply(torch.from_numpy(X))
+    np.testing.assert_allclose(got, X / np.linalg.norm(X, axis=1, keepdims=True))
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("coordinates", True),
+        ("few columns", False),
+        ("standardised", False),
+        ("different units", False),
+        ("constant", False),
+    ],
+)
+def test_which_tables_hold_vectors(kind: str, expected: bool, rng: np.random.Generator) -> None:
+    X = rng.gamma(1.0, size=(60, 100))
+    table = {
+        "coordinates": X,
+        "few columns": X[:, :20],
+        "standardised": (X - X.mean(axis=0)) / X.std(axis=0),
+        "different units": X * np.logspace(0, 6, 100),
+        "constant": np.ones((60, 100)),
+    }[kind]
+    assert holds_vectors(table) is expected
 
 
 @pytest.mark.parametrize("tame", [False, True])

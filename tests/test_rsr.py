@@ -33,9 +33,7 @@ def draw(*shape: int, seed: int = 0) -> Tensor:
 @pytest.mark.parametrize("p", POWERS)
 def test_the_reconstruction_loss_is_the_mean_power_of_the_distances(p: float) -> None:
     x, x_hat = draw(7, 4, seed=1), draw(7, 4, seed=2)
-    slow = sum(
-        sum((x[t, j].item() - x_hat[t, j].item()) ** 2 for j in range(4)) ** (p / 2) for t in range(7)
-    )
+    slow = sum(sum((x[t, j].item() - x_hat[t, j].item()) ** 2 for j in range(4)) ** (p / 2) for t in range(7))
     assert reconstruction_loss(x, x_hat, p).item() == pytest.approx(slow / 7, rel=1e-9)
 
 
@@ -55,9 +53,7 @@ def test_the_projection_loss_is_the_mean_power_of_the_distances_to_the_lifted_po
     assert projection_loss(latent, A, q).item() == pytest.approx(total / 6, rel=1e-9)
 
 
-def test_the_orthogonality_penalty_is_the_squared_frobenius_distance_of_the_gram_matrix_to_the_identity() -> (
-    None
-):
+def test_the_orthogonality_penalty_is_the_squared_frobenius_distance_of_the_gram_matrix_to_the_identity() -> None:
     A = draw(5, 3).numpy()
     slow = sum((A[:, i] @ A[:, j] - (i == j)) ** 2 for i in range(3) for j in range(3))
     assert orthogonality_penalty(torch.from_numpy(A)).item() == pytest.approx(slow, rel=1e-12)
@@ -124,6 +120,14 @@ def test_the_orthogonality_penalty_and_its_gradient_agree_with_autograd(members:
     loss, gradient = orthogonality_gradient(A.detach())
     torch.testing.assert_close(loss, expected.detach(), rtol=1e-12, atol=1e-12)
     torch.testing.assert_close(gradient, *autograd(expected, A), rtol=1e-10, atol=1e-12)
+
+
+def test_columns_out_of_use_have_no_penalty_and_no_gradient() -> None:
+    A = torch.cat([torch.linalg.qr(draw(5, 2)).Q, torch.zeros(5, 1, dtype=torch.float64)], dim=1)
+    loss, gradient = orthogonality_gradient(A, torch.diag(torch.tensor([1.0, 1.0, 0.0], dtype=torch.float64)))
+    assert loss.item() < 1e-24
+    assert gradient.abs().max() < 1e-12
+    assert orthogonality_gradient(A)[0].item() == pytest.approx(1.0)
 
 
 def test_a_weight_of_zero_takes_a_row_out_of_loss_and_gradient() -> None:
@@ -212,13 +216,13 @@ def test_the_same_generator_gives_the_same_start_and_leaves_the_global_one_alone
     assert torch.equal(state, torch.get_rng_state())
 
 
-@pytest.mark.parametrize("latent_dim, intrinsic_dim", [(4, 5), (4, 0), (4, -1), (0, 0)])
+@pytest.mark.parametrize(("latent_dim", "intrinsic_dim"), [(4, 5), (4, 0), (4, -1), (0, 0)])
 def test_a_subspace_that_does_not_fit_is_an_error(latent_dim: int, intrinsic_dim: int) -> None:
     with pytest.raises(ParameterError, match="intrinsic_dim must lie between 1 and the latent width"):
         RSRLayer(latent_dim, intrinsic_dim)
 
 
-@pytest.mark.parametrize("latent_dim, intrinsic_dim", [(1, 1), (4, 4), (4, 1)])
+@pytest.mark.parametrize(("latent_dim", "intrinsic_dim"), [(1, 1), (4, 4), (4, 1)])
 def test_the_smallest_and_largest_subspaces_are_allowed(latent_dim: int, intrinsic_dim: int) -> None:
     assert RSRLayer(latent_dim, intrinsic_dim)(torch.zeros(2, latent_dim)).shape == (2, intrinsic_dim)
 

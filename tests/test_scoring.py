@@ -12,13 +12,13 @@ from rsrae.scoring import cosine_distance, euclidean_distance, robust_location_a
 def test_the_cosine_distance_is_one_minus_the_cosine(rng: np.random.Generator) -> None:
     x, x_hat = rng.normal(size=(2, 20, 5))
     slow = [1 - a @ b / (np.linalg.norm(a) * np.linalg.norm(b)) for a, b in zip(x, x_hat, strict=True)]
-    inner, square_x, square_x_hat = (
-        torch.from_numpy((a * b).sum(1)) for a, b in [(x, x_hat), (x, x), (x_hat, x_hat)]
-    )
+    inner, square_x, square_x_hat = (torch.from_numpy((a * b).sum(1)) for a, b in [(x, x_hat), (x, x), (x_hat, x_hat)])
     np.testing.assert_allclose(cosine_distance(inner, square_x, square_x_hat), slow, atol=1e-10)
 
 
-@pytest.mark.parametrize("x, x_hat, expected", [(2.0, 3.0, 0.0), (2.0, -3.0, 2.0), (0.0, 3.0, 1.0), (0.0, 0.0, 1.0)])
+@pytest.mark.parametrize(
+    ("x", "x_hat", "expected"), [(2.0, 3.0, 0.0), (2.0, -3.0, 2.0), (0.0, 3.0, 1.0), (0.0, 0.0, 1.0)]
+)
 def test_the_cosine_distance_of_same_opposite_and_missing_directions(x: float, x_hat: float, expected: float) -> None:
     got = cosine_distance(*(torch.tensor(v, dtype=torch.float64) for v in (x * x_hat, x * x, x_hat * x_hat)))
     assert got.item() == pytest.approx(expected, abs=1e-9)

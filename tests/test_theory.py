@@ -20,7 +20,9 @@ from rsrae.rsr import projection_loss, reconstruction_loss
 Array = npt.NDArray[np.float64]
 
 
-def minimise(loss: Callable[..., Tensor], *shapes: tuple[int, ...], n_starts: int = 1, scale: float = 1.0) -> list[Tensor]:
+def minimise(
+    loss: Callable[..., Tensor], *shapes: tuple[int, ...], n_starts: int = 1, scale: float = 1.0
+) -> list[Tensor]:
     """The best that L-BFGS finds from random starts: the propositions speak of global minimisers."""
     found = []
     for start in range(n_starts):
@@ -165,9 +167,7 @@ def test_the_nearest_gaussian_of_rank_d_is_the_projection_of_the_original(
 ) -> None:
     mean, covariance = gaussian
     root = torch.from_numpy(sqrtm(covariance.numpy()).real)
-    other_mean, factor = minimise(
-        lambda m, F: squared_wasserstein(mean, root, m, F), (4,), (4, d), n_starts=2
-    )
+    other_mean, factor = minimise(lambda m, F: squared_wasserstein(mean, root, m, F), (4,), (4, d), n_starts=2)
     # The subspace of the proposition, affine: it goes through the mean along the leading directions.
     principal = torch.linalg.eigh(covariance).eigenvectors[:, -d:]
     P = principal @ principal.mT

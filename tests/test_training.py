@@ -26,7 +26,7 @@ class Numbers:
         """The order in which the rows of each epoch came."""
         batches = [batch[member] for batch in self.taken]
         starts = range(0, len(batches), batches_an_epoch)
-        return [sum(batches[start : start + batches_an_epoch], []) for start in starts]
+        return [[row for batch in batches[start : start + batches_an_epoch] for row in batch] for start in starts]
 
 
 class Watcher:
@@ -67,7 +67,7 @@ def test_batches_cover_every_row_once_and_none_but_a_lone_row_stands_alone(n_row
 
 
 @pytest.mark.parametrize(
-    "n_rows, batch_size, sizes",
+    ("n_rows", "batch_size", "sizes"),
     [(8, 4, [4, 4]), (9, 4, [4, 5]), (10, 4, [4, 4, 2]), (3, 128, [3]), (1, 4, [1]), (3, 1, [1, 2])],
 )
 def test_batch_sizes(n_rows: int, batch_size: int, sizes: list[int]) -> None:
@@ -163,9 +163,7 @@ def test_false_from_the_progress_callback_stops_and_none_does_not() -> None:
     def stop_after_two(epoch: Epoch) -> bool | None:
         return False if epoch.number == 2 else None
 
-    history = train(
-        [Watcher().step()], Numbers(3), epochs=9, batch_size=4, generator=seeded(), on_epoch=stop_after_two
-    )
+    history = train([Watcher().step()], Numbers(3), epochs=9, batch_size=4, generator=seeded(), on_epoch=stop_after_two)
     assert len(history.losses["sum"]) == 2
 
 
@@ -231,7 +229,7 @@ def test_training_with_trimming_only_sees_the_rows_it_keeps() -> None:
 # -- Adam, threads -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dtype, tolerance", [(torch.float64, 1e-12), (torch.float32, 1e-5)])
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-12), (torch.float32, 1e-5)])
 def test_adam_moves_like_that_of_torch(dtype: torch.dtype, tolerance: float) -> None:
     generator = seeded()
     start = torch.randn(40, generator=generator, dtype=dtype)

@@ -6,11 +6,8 @@ damaged, truncated, hostile or from a newer format is a :class:`~rsrae.errors.Mo
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +16,8 @@ import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from rsrae.errors import ModelFileError, OutputError
+from rsrae.errors import ModelFileError
+from rsrae.wholefile import whole_file
 
 FORMAT = 1
 _KEY = "rsrae"
@@ -32,7 +30,10 @@ def write_model(path: str | os.PathLike[str], header: dict[str, Any], arrays: Ar
     text = json.dumps({"format": FORMAT, **header}, allow_nan=False)
     contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     with whole_file(path) as temporary:
-        save_file(contiguous, temporary, metadata={_KEY: text})
+        try:
+            save_file(contiguous, temporary, metadata={_KEY: text})
+        except SafetensorError as error:  # how safetensors reports a full disk
+            raise OSError(str(error)) from error
 
 
 def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -43,32 +44,6 @@ def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
 def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
     """Header and tensors of a model file."""
     return _read(path, with_arrays=True)
-
-
-@contextlib.contextmanager
-def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A temporary path beside ``path`` that takes its name if all went well, and is removed if not."""
-    target = Path(path)
-    try:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-        os.close(handle)
-    except OSError as error:
-        raise OutputError(f"{target}: cannot be written ({error.strerror}); choose another place") from error
-    temporary = Path(name)
-    try:
-        yield temporary
-        temporary.chmod(0o666 & ~_umask())
-        temporary.replace(target)
-    except OSError as error:
-        raise OutputError(f"{target}: cannot be written ({error.strerror or error}); choose another place") from error
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _read(path: str | os.PathLike[str], *, with_arrays: bool) -> tuple[dict[str, Any], Arrays]:

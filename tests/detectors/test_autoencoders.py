@@ -45,7 +45,7 @@ ACCEPTED: list[dict[str, Any]] = [
     *({"hidden": value} for value in ((5,), [8, 6], (3, 4, 5, 6))),
     *({"batch_size": value} for value in (1, 7, 10**6)),
     *({"contamination": value} for value in ("auto", 0.5, 0.01)),
-    *({"random_state": value} for value in (None, 3, np.random.RandomState(3))),  # noqa: NPY002
+    *({"random_state": value} for value in (None, 3, np.random.RandomState(3))),
     *({"n_threads": value} for value in (None, 1)),
     {"epochs": np.int64(1)},
     {"device": "cpu"},
@@ -91,9 +91,7 @@ REFUSED: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("parameters", REFUSED, ids=str)
-def test_every_other_value_is_an_error_that_names_the_parameter(
-    parameters: dict[str, Any], easy_table: Any
-) -> None:
+def test_every_other_value_is_an_error_that_names_the_parameter(parameters: dict[str, Any], easy_table: Any) -> None:
     name = next(iter(parameters))
     with pytest.raises(ParameterError, match=name):
         small(**parameters | ({"n_members": 2} if parameters == {"intrinsic_dim": (2, 7)} else {})).fit(easy_table.X)
@@ -148,9 +146,7 @@ def test_a_warm_start_goes_on_and_a_cold_one_begins_again(easy_table: Any) -> No
     warm, cold = small(warm_start=True, trim=0.0).fit(X).fit(X), small(trim=0.0).fit(X).fit(X)
     assert len(warm.history_["reconstruction"]) == 4
     assert len(cold.history_["reconstruction"]) == 2
-    np.testing.assert_allclose(
-        warm.anomaly_score(X), small(trim=0.0, epochs=4).fit(X).anomaly_score(X), rtol=1e-6
-    )
+    np.testing.assert_allclose(warm.anomaly_score(X), small(trim=0.0, epochs=4).fit(X).anomaly_score(X), rtol=1e-6)
 
 
 def test_a_warm_start_on_rows_of_another_width_is_an_error(easy_table: Any) -> None:
@@ -343,8 +339,6 @@ def test_sparse_rows_are_never_made_dense_while_fitting_and_scoring(monkeypatch:
 
 def test_duplicate_entries_of_sparse_rows_are_added(rng: np.random.Generator) -> None:
     X = sp.random_array((30, 6), density=0.5, format="coo", rng=rng)
-    doubled = sp.coo_array(
-        (np.tile(X.data / 2, 2), (np.tile(X.coords[0], 2), np.tile(X.coords[1], 2))), shape=X.shape
-    )
+    doubled = sp.coo_array((np.tile(X.data / 2, 2), (np.tile(X.coords[0], 2), np.tile(X.coords[1], 2))), shape=X.shape)
     detector = small().fit(X)
     np.testing.assert_allclose(detector.anomaly_score(doubled), detector.anomaly_score(X), rtol=1e-9)

@@ -45,7 +45,7 @@ def test_a_detector_without_a_state_cannot_be_saved(easy_table: Any, tmp_path: P
 
 
 @pytest.mark.parametrize(
-    "given, seen",
+    ("given", "seen"),
     [
         (np.uint8, np.float32),
         (np.int16, np.float32),
@@ -62,7 +62,7 @@ def test_numbers_are_widened_only_as_far_as_they_need(given: Any, seen: Any) -> 
 
 
 @pytest.mark.parametrize(
-    "given, seen", [(np.uint8, np.uint8), (np.bool_, np.float32), (np.float32, np.float32), (np.int64, np.float64)]
+    ("given", "seen"), [(np.uint8, np.uint8), (np.bool_, np.float32), (np.float32, np.float32), (np.int64, np.float64)]
 )
 def test_images_keep_bytes_as_bytes(given: Any, seen: Any) -> None:
     images = np.ones((3, 4, 5)).astype(given)
@@ -94,6 +94,21 @@ def test_a_table_in_place_of_images_is_an_error_and_the_other_way_round(easy_tab
         Distance().fit(images).predict(images.reshape(5, 8))
     with pytest.raises(InputError):
         Distance().fit(easy_table.X).predict(images)
+
+
+def test_kinds_of_input_that_are_not_taken_are_clear_errors(easy_table: Any) -> None:
+    class TablesOnly(Distance):
+        accepts = frozenset({"table"})
+
+    class ImagesOnly(Distance):
+        accepts = frozenset({"images"})
+
+    with pytest.raises(InputError, match=r"TablesOnly takes tables only.*flatten the images"):
+        TablesOnly().fit(np.ones((3, 4, 4)))
+    with pytest.raises((InputError, TypeError), match=r"(?i)sparse"):
+        TablesOnly().fit(sp.eye_array(5, format="csr"))
+    with pytest.raises(InputError, match=r"ImagesOnly takes images .* only"):
+        ImagesOnly().fit(easy_table.X)
 
 
 def test_polars_frames_are_tables_too(easy_table: Any) -> None:

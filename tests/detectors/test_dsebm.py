@@ -78,6 +78,14 @@ def test_both_scores_follow_their_definition(rng: np.random.Generator) -> None:
     np.testing.assert_allclose(slope.anomaly_score(X), by_differences, rtol=1e-5)
 
 
+def test_images_are_explained_better_than_by_their_mean(easy_images: Any) -> None:
+    detector = DSEBM(epochs=40, batch_size=16, hidden=(8, 16), learning_rate=3e-3, random_state=0)
+    detector.fit(easy_images.X[:90])
+    x = detector._entries(torch.from_numpy(detector.preprocess(easy_images.X[:90])).movedim(-1, 1))
+    left = (x - detector.module_.reconstruct(x)).square().sum() / (x - x.mean(dim=0)).square().sum()
+    assert float(left.detach()) < 0.8
+
+
 def test_the_visible_bias_of_images_has_a_value_a_pixel(rng: np.random.Generator) -> None:
     detector = DSEBM(epochs=1, hidden=(4, 4), intrinsic_dim=2, random_state=0).fit(rng.random((10, 6, 5, 3)))
     assert detector.module_.visible_bias.shape == (3, 6, 5)

@@ -37,7 +37,7 @@ def test_parameters_can_be_replaced_while_loading(path: Path) -> None:
 
 
 def test_the_wrong_class_says_which_one_the_file_holds(path: Path) -> None:
-    with pytest.raises(ModelFileError, match="holds a 'AutoEncoder', not a 'RSRAE'; use rsrae.load"):
+    with pytest.raises(ModelFileError, match=r"holds a 'AutoEncoder', not a 'RSRAE'; use rsrae\.load"):
         RSRAE.load(path)
 
 

@@ -28,7 +28,7 @@ def gram_excess(detector: Any) -> float:
 
 
 @pytest.mark.parametrize(
-    "detector, losses",
+    ("detector", "losses"),
     [
         (RSRAE(**SMALL), ["reconstruction", "projection", "orthogonality"]),
         (RSRAEPlus(**SMALL), ["reconstruction"]),
@@ -95,7 +95,7 @@ def test_thresholds_and_members_do_not_go_together(easy_table: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "cls, parameters",
+    ("cls", "parameters"),
     [
         (RSRAE, {"p": 0}),
         (RSRAE, {"p": "1"}),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -40,11 +41,22 @@ def planted_table() -> tuple[pd.DataFrame, list[str]]:
     return frame, causes
 
 
-def planted_documents() -> tuple[list[str], list[str]]:
+def rarely_planted_documents() -> tuple[list[str], list[str]]:
+    """Three topics; each planted word is in two documents."""
     rng = np.random.default_rng(1)
     topics = [[f"{topic}{i}" for i in range(12)] for topic in ("parcel", "garden", "engine")]
     texts = [" ".join(rng.choice(topics[i % 3], 15)) for i in range(300)]
-    causes = [f"volcano{i % 15}" for i in range(N_PLANTED)]  # each in two documents
+    return plant(texts, [f"volcano{i % 15}" for i in range(N_PLANTED)])
+
+
+def often_planted_documents() -> tuple[list[str], list[str]]:
+    """Twelve words in all; each planted word is in ten documents, so that a wide code could learn it."""
+    rng = np.random.default_rng(1)
+    texts = [" ".join(rng.choice([f"word{i}" for i in range(12)], 12)) for _ in range(300)]
+    return plant(texts, [("volcano", "sonata", "penguin")[i % 3] for i in range(N_PLANTED)])
+
+
+def plant(texts: list[str], causes: list[str]) -> tuple[list[str], list[str]]:
     for i, word in enumerate(causes):
         texts[i] += f" {word} {word} {word}"
     return texts, causes
@@ -65,26 +77,25 @@ def share_found(found: list[bool]) -> float:
     return sum(found) / len(found)
 
 
-@pytest.mark.parametrize("method", ["rsrae", "iforest", "knn"])
+def default_detector(method: str) -> Any:
+    return make_detector(method, **({"random_state": 0} if method in ("rsrae", "iforest") else {}))
+
+
+# PCA reaches only 0.8 here and is left out; probably its subspace turns towards the repeated outliers of a column.
+@pytest.mark.parametrize("method", ["rsrae", "iforest", "knn", "lof", "centroid"])
 def test_the_planted_column_comes_first(method: str) -> None:
     frame, causes = planted_table()
     samples = read_source(frame)
-    options = {"epochs": 40, "random_state": 0, "n_members": 1, "intrinsic_dim": 10} if method == "rsrae" else {}
-    options = {"random_state": 0} if method == "iforest" else options
-    detector = make_detector(method, **options).fit(samples.X)
-    found = explain(detector, samples, range(N_PLANTED), most=3)
+    found = explain(default_detector(method).fit(samples.X), samples, range(N_PLANTED), most=3)
     assert share_found([e.parts[0].feature == cause for e, cause in zip(found, causes, strict=True)]) >= 0.9
 
 
+@pytest.mark.parametrize("documents", [rarely_planted_documents, often_planted_documents])
 @pytest.mark.parametrize("method", ["rsrae", "centroid"])
-def test_the_planted_word_comes_first(method: str) -> None:
-    texts, causes = planted_documents()
+def test_the_planted_word_comes_first(method: str, documents: Callable[[], tuple[list[str], list[str]]]) -> None:
+    texts, causes = documents()
     samples = read_source(texts)
-    detector = make_detector(
-        method, **({"epochs": 40, "random_state": 0, "n_members": 1, "intrinsic_dim": 10} if method == "rsrae" else {})
-    )
-    detector.fit(samples.X)
-    found = explain(detector, samples, range(N_PLANTED), most=5)
+    found = explain(default_detector(method).fit(samples.X), samples, range(N_PLANTED), most=5)
     assert share_found([e.parts[0].feature == cause for e, cause in zip(found, causes, strict=True)]) >= 0.9
     assert share_found([e.unexpected[0].feature == c for e, c in zip(found, causes, strict=True)]) >= 0.9
 

@@ -21,7 +21,7 @@ def test_forward_and_backward_of_an_activation_are_those_of_its_module(name: str
 
 
 @pytest.mark.parametrize(
-    "low, high, expected",
+    ("low", "high", "expected"),
     [
         (-1.0, 1.0, "tanh"),
         (0.0, 1.0, "tanh"),
@@ -33,3 +33,11 @@ def test_forward_and_backward_of_an_activation_are_those_of_its_module(name: str
 )
 def test_the_rule_of_the_paper(low: float, high: float, expected: str) -> None:
     assert choose_activation(low, high) == expected
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [(0.0, 1.0, "relu"), (-1.0, 1.0, "tanh"), (0.0, 7.0, "relu"), (-3.0, 7.0, "leaky_relu")],
+)
+def test_the_rule_of_the_authors_asks_for_the_sign_first(low: float, high: float, expected: str) -> None:
+    assert choose_activation(low, high, positive_first=True) == expected

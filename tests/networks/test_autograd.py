@@ -9,7 +9,6 @@ import pytest
 import scipy.sparse as sp
 import torch
 from torch import Tensor, nn
-from .twins import dense_network, module_twin
 
 from rsrae.errors import InputError
 from rsrae.networks.architecture import Architecture
@@ -18,6 +17,8 @@ from rsrae.networks.batches import SparseBatch
 from rsrae.networks.modules import Autoencoder, build_module
 from rsrae.networks.network import Joint
 from rsrae.rsr import RSRLayer
+
+from .twins import dense_network, module_twin
 
 TABLE = Architecture(input_shape=(7,), intrinsic_dim=2, hidden=(6, 5, 4))
 IMAGE = Architecture(input_shape=(6, 5, 2), intrinsic_dim=2, hidden=(3, 4))
@@ -53,7 +54,8 @@ def test_the_flat_buffers_are_the_parameters_and_gradients_of_the_module() -> No
     start, stop = network.A_bounds
     A = network.module.rsr.A
     torch.testing.assert_close(network.gradients[start:stop].as_strided(A.shape, A.stride()), A.grad)
-    assert (network.gradients[:start].abs().max() > 0) and (network.gradients[stop:].abs().max() > 0)
+    assert network.gradients[:start].abs().max() > 0
+    assert network.gradients[stop:].abs().max() > 0
     network.parameters.zero_()
     assert all(parameter.abs().max() == 0 for parameter in network.module.parameters())
 

@@ -9,7 +9,6 @@ import pytest
 import scipy.sparse as sp
 import torch
 from torch import Tensor
-from .twins import by_engine_names, dense_network, engine_gradients, module_twin
 
 from rsrae.networks.architecture import ACTIVATIONS, Architecture
 from rsrae.networks.batches import Batch, SparseBatch
@@ -26,6 +25,8 @@ from rsrae.networks.rows import DenseRows
 from rsrae.preprocessing import Preprocessor
 from rsrae.rsr import orthogonality_penalty, projection_loss, row_norms
 from rsrae.training import Step, train
+
+from .twins import by_engine_names, dense_network, engine_gradients, module_twin
 
 SMALL = Architecture(input_shape=(7,), intrinsic_dim=2, hidden=(6, 5, 4))
 AS_IT_IS = Preprocessor(np.zeros(1), np.ones(1), tame=False, unit_norm=False)
@@ -45,9 +46,7 @@ def sparse_batch(n_members: int = 1, n_rows: int = 12, n_columns: int = 7) -> Sp
     return SparseBatch(members)
 
 
-def autograd_loss(
-    module: Autoencoder, x: Tensor, p: float, weights: Tensor | None, joint: Joint | None
-) -> Tensor:
+def autograd_loss(module: Autoencoder, x: Tensor, p: float, weights: Tensor | None, joint: Joint | None) -> Tensor:
     """The loss from the formulas of the paper, for autograd."""
     out = module(x)
     weights = torch.ones(x.shape[0], dtype=x.dtype) if weights is None else weights
@@ -167,8 +166,7 @@ def test_twenty_epochs_of_the_alternation_give_the_losses_of_an_autograd_loop_wi
     A, encoder = module.rsr.A, list(module.encoder.parameters())
     moved = [list(module.parameters()), [A] if scope == "A" else [*encoder, A], [A]]
     optimisers = [
-        torch.optim.Adam(parameters, lr=rate)
-        for parameters, rate in zip(moved, (0.01, 0.02, 0.02), strict=True)
+        torch.optim.Adam(parameters, lr=rate) for parameters, rate in zip(moved, (0.01, 0.02, 0.02), strict=True)
     ]
     generator.manual_seed(1)
     for epoch in range(20):

@@ -17,7 +17,18 @@ def built(**settings: object) -> Autoencoder:
 
 @pytest.mark.parametrize(
     "shape",
-    [(28, 28, 1), (32, 32, 3), (17, 23, 4), (1, 1, 1), (5, 2, 2), (8, 8, 1), (9, 1, 3), (1, 40, 2), (2, 3, 1), (33, 31, 1)],
+    [
+        (28, 28, 1),
+        (32, 32, 3),
+        (17, 23, 4),
+        (1, 1, 1),
+        (5, 2, 2),
+        (8, 8, 1),
+        (9, 1, 3),
+        (1, 40, 2),
+        (2, 3, 1),
+        (33, 31, 1),
+    ],
 )
 @pytest.mark.parametrize("hidden", [(4, 6, 8), (5,), (3, 4, 5, 6, 7)])
 def test_images_of_any_size_come_out_as_large_as_they_went_in(
@@ -54,7 +65,7 @@ def test_the_dense_layers_are_those_of_the_paper() -> None:
     assert decoder == [128, 64, 32, 50]
 
 
-@pytest.mark.parametrize("shape, kind", [((6,), nn.BatchNorm1d), ((8, 8, 1), nn.BatchNorm2d)])
+@pytest.mark.parametrize(("shape", "kind"), [((6,), nn.BatchNorm1d), ((8, 8, 1), nn.BatchNorm2d)])
 def test_normalisation_follows_every_hidden_layer(shape: tuple[int, ...], kind: type[nn.Module]) -> None:
     counts = {}
     for normalisation in ("batch", "affine", None):

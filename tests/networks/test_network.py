@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 import torch
 from torch import Tensor
-from .twins import dense_network, module_twin
 
 from rsrae.networks.architecture import Architecture
 from rsrae.networks.autograd import AutogradNetwork
 from rsrae.networks.network import Network, orthogonality_step, projection_step, reconstruction_step
 from rsrae.rsr import orthogonality_penalty
+
+from .twins import dense_network, module_twin
 
 ARCHITECTURE = Architecture(input_shape=(7,), intrinsic_dim=2, hidden=(6, 5))
 
@@ -33,7 +34,7 @@ def moved_parts(network: Network, before: Tensor) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "step_name, parts",
+    ("step_name", "parts"),
     [
         ("reconstruction", {"encoder", "A", "decoder"}),
         ("projection", {"A"}),

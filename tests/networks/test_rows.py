@@ -40,9 +40,7 @@ def test_a_table_too_large_to_cache_gives_the_same_rows(
 
 
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
-def test_blocks_are_all_rows_in_order(
-    kind: str, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_blocks_are_all_rows_in_order(kind: str, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rows_room, "BLOCK_VALUES", 100)
     n_rows = 95 if kind == "dense" else 5000
     X = sp.random_array((n_rows, 9), density=0.3, format="csr", rng=rng)

@@ -78,3 +78,16 @@ def test_only_rows_of_the_profile_and_of_the_present_code_count(tmp_path: Path) 
     assert len(planned_rows("swiss-roll", "quick", tmp_path)[0]) == 1
     counted, total = planned_rows("swiss-roll", "full", tmp_path)
     assert (len(counted), total) == (2, 35)
+
+
+def test_the_ablation_names_what_was_changed_and_keeps_the_kinds_of_data_apart() -> None:
+    cells = [
+        Cell("ablation", "adbench/glass", "rsrae", "default", (), None, 0),
+        Cell("ablation", "reuters", "rsrae", "default", (0,), 0.5, 0),
+        Cell("ablation", "reuters", "rsrae", "default", (0,), 0.5, 0, "random", (("trim", 0.0),)),
+    ]
+    rows = [row_of(cell, auc) for cell, auc in zip(cells, (0.6, 0.7, 0.8), strict=True)]
+    (table,) = tables("ablation", rows)
+    found = {row[0]: row[1:] for row in table.rows}
+    assert found["RSRAE (default)"] == (".600 / .700 (1)", ".700 / .700 (1)", "–")
+    assert found["RSRAE (default): trim=0.0"][1].startswith(".800")

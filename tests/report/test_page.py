@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from .sample_reports import document_report, image_report, table_report
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.action_chains import ActionChains
@@ -21,6 +20,8 @@ from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import WebDriverWait
 
 from rsrae.report import ReportFacts, write_report
+
+from .sample_reports import document_report, image_report, table_report
 
 CHROMIUM = next(filter(None, map(shutil.which, ["chromium", "chromium-browser", "google-chrome"])), None)
 CHROMEDRIVER = shutil.which("chromedriver")

@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from .sample_reports import document_report, image_report, table_report, with_item
 
 from rsrae.errors import OutputError
 from rsrae.report import ItemFacts, Reason, ReportFacts, render, write_report
+
+from .sample_reports import document_report, image_report, table_report, with_item
 
 HOSTILE = "</script><script>window.hacked = 1</script><!--<img src=x onerror=hacked()>\u2028'\"&"
 

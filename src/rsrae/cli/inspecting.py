@@ -186,15 +186,16 @@ def _write_heat_map(target: Path, detection: Detection, position: int) -> None:
     from PIL import Image
 
     from rsrae.explain import explain as explain_items
-    from rsrae.modelfile import whole_file
     from rsrae.report import heatmap
+    from rsrae.wholefile import whole_file
 
     heat = explain_items(detection.detector, detection.samples, [position])[0].heat
     if heat is None:
         raise InputError(f"--out writes a heat map, and {detection.samples.source} holds no pictures; leave it out")
     picture = np.asarray(detection.samples.X[position])
     scale = max(1, 512 // max(heat.shape))  # large enough to be looked at
-    picture, heat = (values.repeat(scale, axis=0).repeat(scale, axis=1) for values in (picture, heat))
+    picture = picture.repeat(scale, axis=0).repeat(scale, axis=1)
+    heat = heat.repeat(scale, axis=0).repeat(scale, axis=1)
     with whole_file(target) as temporary, Image.open(BytesIO(heatmap(picture, heat, side=512))) as drawn:
         drawn.save(temporary, "PNG")
 

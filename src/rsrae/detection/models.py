@@ -7,14 +7,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from safetensors import SafetensorError
-
 from rsrae import modelfile
 from rsrae.data.samples import Encoder
 from rsrae.data.sources import encoder_from_json
 from rsrae.detection.calibration import Calibration
 from rsrae.detectors.loading import load
-from rsrae.errors import ModelFileError, OutputError
+from rsrae.errors import ModelFileError
 
 
 @dataclass(frozen=True)
@@ -60,10 +58,7 @@ class Model:
             "n_items": self.n_items,
             "created": self.created.isoformat(timespec="seconds"),
         }
-        try:
-            self.detector.save(path, extra=extra)
-        except SafetensorError as error:
-            raise OutputError(f"{path}: cannot be written ({error}); make room, or choose another place") from error
+        self.detector.save(path, extra=extra)
 
 
 def load_model(path: str | os.PathLike[str]) -> Model:

@@ -20,8 +20,8 @@ from rsrae.detection.folder import RESULT_FILES, whole_folder
 from rsrae.detection.models import Model
 from rsrae.errors import InputError, OutputError
 from rsrae.explain import Explanation, explain, n_scored_rows
-from rsrae.modelfile import whole_file
 from rsrae.report import write_report
+from rsrae.wholefile import whole_file
 
 N_EXPLAINED = 1_000  # of the strangest items, at most
 N_ASKED = 5_000  # rows scored for explanations, at most, where a method has to be asked

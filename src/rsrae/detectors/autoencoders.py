@@ -109,6 +109,8 @@ class AutoencoderDetector(BaseDetector):
     n_threads : threads while fitting and scoring; None chooses by the size of the problem.
     """
 
+    networks_: list[Network]
+
     def __init__(
         self,
         *,
@@ -347,8 +349,10 @@ class AutoencoderDetector(BaseDetector):
 
     def _make_networks(self, X: Rows) -> list[Network]:
         activation = self.activation
+        low, high = _range(make_rows(X, self.preprocessor_, cache=False))
+        if not math.isfinite(high - low):
+            raise InputError("the values, scaled, do not fit single precision; rescale or clip them first")
         if activation.startswith("auto"):
-            low, high = _range(make_rows(X, self.preprocessor_, cache=False))
             activation = choose_activation(low, high, positive_first=activation == "auto-authors")
         output = activation if self.output_activation == "same" else self.output_activation
         return self._build(self._architecture(activation, output))

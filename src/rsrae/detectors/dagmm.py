@@ -95,7 +95,9 @@ class DAGMM(EncodingDetector):
         mixture = fit_mixture(z, memberships, self.covariance_floor)
         energy = mixture_energy(z, mixture).mean()
         penalty = mixture.variances().reciprocal().sum()
-        reconstruction: Tensor = errors.square().mean()
+        # The weights are meant for entries of about one; those of rows of unit norm are smaller.
+        unit = self.n_features_in_ if self.preprocessor_.unit_norm else 1
+        reconstruction: Tensor = errors.square().mean() * unit
         return reconstruction + (self.lambda1 * energy + self.lambda2 * penalty).float()
 
     def _after_training(self, X: Rows) -> None:

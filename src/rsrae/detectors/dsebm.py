@@ -66,16 +66,16 @@ class DSEBM(EncodingDetector):
     ----------
     scored_by : "energy" (DSEBM-e: ``E(x)``) or "reconstruction" (DSEBM-r: ``||x - f(x)||``, the slope of the
         energy).
-    noise : standard deviation of the noise while training, as a multiple of the root mean square of a batch's
-        values.
+    noise : standard deviation of the noise while training, in units of a typical entry: one for tables after robust
+        scaling, ``1 / sqrt(columns)`` where rows have unit norm.
     **common : see :class:`rsrae.detectors.neural.EncodingDetector`; ``intrinsic_dim`` is the number of
         experts.
 
     Notes
     -----
-    Differs from the published code: the noise is relative to the size of the values, where the code the RSRAE
-    paper ran adds a standard deviation of 0.5 to pixels in [-1, 1]; and only the last layer is a softplus
-    (there a ReLU), the others follow the same rule as RSRAE's.
+    Differs from the published code: rows of unit norm are scaled up to entries of about one and the noise is of that
+    size, where the code the RSRAE paper ran adds a standard deviation of 0.5 to pixels in [-1, 1]; and only the last
+    layer is a softplus (there a ReLU), the others follow the same rule as RSRAE's.
 
     Examples
     --------
@@ -100,16 +100,21 @@ class DSEBM(EncodingDetector):
         return EnergyNetwork(autoencoder.encoder, autoencoder.rsr, (shape[-1], *shape[:-1]))
 
     def _loss(self, batch: Batch, generator: torch.Generator) -> Tensor:
-        x = _channels_first(batch)
-        size = self.noise * math.sqrt(x.square().mean())
-        noise = torch.randn(x.shape, generator=generator).to(x) * size
+        x = self._entries(_channels_first(batch))
+        noise = torch.randn(x.shape, generator=generator).to(x) * self.noise
         return score_matching_loss(self.module_, x, noise)
 
     def _row_scores(self, x: Tensor) -> Tensor:
+        x = self._entries(x)
         if self.scored_by == "energy":
             energy: Tensor = self.module_(x)
             return energy
         return row_norms((x - self.module_.reconstruct(x)).flatten(start_dim=1)).detach()
+
+    def _entries(self, x: Tensor) -> Tensor:
+        # The quadratic term is that of entries of about one. In rows of unit norm they are so small that the softplus
+        # is a straight line and the energy no more than a distance to the mean.
+        return x * math.sqrt(self.n_features_in_) if self.preprocessor_.unit_norm else x
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -325,6 +325,37 @@ def _tables(profile: Profile) -> Iterator[Cell]:
         yield from _grid(name, data, (*neural, *classic), n_seeds=1 if profile == "quick" else N_SEEDS)
 
 
+def _ablation(profile: Profile) -> Iterator[Cell]:
+    name = "ablation"
+    changes: tuple[dict[str, Value], ...] = (
+        {},
+        {"trim": 0.0},
+        {"trim": 0.3},
+        {"trim": "auto"},
+        {"n_members": 1, "intrinsic_dim": 1},
+        {"n_members": 1, "intrinsic_dim": 4},
+        {"n_members": 1, "intrinsic_dim": 10},
+        {"n_members": 4, "intrinsic_dim": 10},
+        {"normalisation": "batch"},
+        {"normalise_code": False},
+        {"initialisation": "normal"},
+        {"rsr_learning_rate": 0.01},
+        {"rsr_scope": "encoder"},
+        {"learning_rate": 0.00025, "epochs": 200},
+    )
+    compared = (*(_with("rsrae", "default", **change) for change in changes), Variant("centroid"), Variant("iforest"))
+    tables = [one for one in datasets.names() if one.startswith("adbench/")]
+    if profile == "smoke":
+        yield from _smoke(name, ("reuters",), compared)
+        return
+    n_seeds = 1 if profile == "quick" else 3
+    n_classes = 3 if profile == "quick" else None
+    yield from _grid(name, tables, compared, n_seeds=n_seeds)
+    for n_normal in (1, 3):
+        for data in ("tiny-imagenet-deep", "reuters", "newsgroups"):
+            yield from _grid(name, (data,), compared, n_classes=n_classes, n_seeds=n_seeds, n_normal=n_normal)
+
+
 _EXPERIMENTS = {
     one.id: one
     for one in (
@@ -406,6 +437,13 @@ _EXPERIMENTS = {
             "beyond the paper",
             "One seed.",
             _tables,
+        ),
+        Experiment(
+            "ablation",
+            "Our default, one change at a time, c = 0.5",
+            "beyond the paper",
+            "One seed and three groups of classes.",
+            _ablation,
         ),
     )
 }

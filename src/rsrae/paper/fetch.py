@@ -24,7 +24,7 @@ from rsrae.errors import OutputError, ParameterError, RsraeError, SourceError
 from rsrae.paper import datasets
 from rsrae.paper.datasets import DatasetInfo, Original
 from rsrae.paper.prepare import prepare
-from rsrae.paper.wholefile import whole_file, write_text
+from rsrae.wholefile import whole_file, write_text
 
 ATTEMPTS = 3
 TIMEOUT_SECONDS = 60.0
@@ -89,7 +89,7 @@ def fetch(
             download(original, folder, cache / LEDGER, base_url=base_url, progress=progress)
             for original in about.originals
         ]
-        with whole_file(target) as temporary:
+        with whole_file(target, make_folders=True) as temporary:
             prepare(name, originals, temporary)
             datasets.read_prepared(about, temporary)
     return target
@@ -288,4 +288,4 @@ def _seen_before(ledger: Path, original: Original) -> str | None:
 
 def _remember(ledger: Path, original: Original, path: Path) -> None:
     known = _read_ledger(ledger) | {original.address: _checksum(path, "sha256:")}
-    write_text(ledger, json.dumps(known, indent=2, sort_keys=True) + "\n")
+    write_text(ledger, json.dumps(known, indent=2, sort_keys=True) + "\n", make_folders=True)

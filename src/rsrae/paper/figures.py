@@ -15,8 +15,8 @@ from rsrae.errors import MissingExtraError, SourceError
 from rsrae.paper import datasets
 from rsrae.paper.experiments import experiment
 from rsrae.paper.results import Row
-from rsrae.paper.tables import METHOD_TITLES, Summary, number, summarise
-from rsrae.paper.wholefile import whole_file
+from rsrae.paper.tables import METHOD_TITLES, Summary, changed_title, number, summarise
+from rsrae.wholefile import whole_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -56,7 +56,7 @@ def plot(name: str, rows: Sequence[Row], folder: Path) -> list[Path]:
 def _save(figure: Figure, target: Path) -> Path:
     kind = target.suffix.removeprefix(".")
     metadata = {"svg": {"Date": None}, "png": {"Software": None}}[kind]
-    with whole_file(target) as temporary:
+    with whole_file(target, make_folders=True) as temporary:
         figure.savefig(temporary, format=kind, dpi=110, metadata=metadata)
     return target
 
@@ -208,7 +208,7 @@ def _draw_histograms(rows: Sequence[Row]) -> Figure:
 def _draw_own_outliers(rows: Sequence[Row]) -> Figure:
     by_method: dict[str, list[Summary]] = defaultdict(list)
     for summary in summarise(rows):
-        by_method[summary.group.title].append(summary)
+        by_method[changed_title(summary.group)].append(summary)
     ranked = sorted(by_method.items(), key=lambda item: fmean(summary.auc for summary in item[1]))
     figure, axes = _new_figure(1, 2, height=0.32 * len(ranked) + 1.2)
     for axis, (key, measure) in zip(axes.flat, _MEASURES, strict=True):
@@ -229,4 +229,5 @@ _DRAWERS: dict[str, Callable[[Sequence[Row]], Figure]] = {
     "swiss-roll": _draw_histograms,
     "several-normals": _draw_several_normals,
     "tables": _draw_own_outliers,
+    "ablation": _draw_own_outliers,
 }

@@ -10,7 +10,7 @@ from rsrae.paper.claims import Results, Verdict, verdicts
 from rsrae.paper.figures import plot
 from rsrae.paper.results import Row
 from rsrae.paper.tables import planned_rows, tables
-from rsrae.paper.wholefile import write_text
+from rsrae.wholefile import write_text
 
 
 def write_reproduction(results_dir: Path = Path("results"), docs_dir: Path = Path("docs")) -> Path:
@@ -29,7 +29,7 @@ def write_reproduction(results_dir: Path = Path("results"), docs_dir: Path = Pat
         *(_section(name, results, results_dir, docs_dir) for name in experiments.ids()),
     ]
     page = docs_dir / "reproduction.md"
-    write_text(page, "\n\n".join(sections) + "\n")
+    write_text(page, "\n\n".join(sections) + "\n", make_folders=True)
     return page
 
 

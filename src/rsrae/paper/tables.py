@@ -338,9 +338,7 @@ def _several_normals_tables(summaries: Sequence[Summary]) -> list[Table]:
 
 
 def _own_outlier_tables(summaries: Sequence[Summary]) -> list[Table]:
-    by_method: dict[str, list[Summary]] = defaultdict(list)
-    for summary in summaries:
-        by_method[summary.group.title].append(summary)
+    by_method = _by(summaries, lambda group: group.title)
     ranked = sorted(by_method.items(), key=lambda item: -fmean(summary.auc for summary in item[1]))
     overall = Table(
         "Mean over data sets",
@@ -370,6 +368,39 @@ def _own_outlier_tables(summaries: Sequence[Summary]) -> list[Table]:
     return [overall, each]
 
 
+def changed_title(group: Group) -> str:
+    """The method with what was changed in it."""
+    changes = ", ".join(f"{name}={value}" for name, value in group.params)
+    return f"{group.title}: {changes}" if changes else group.title
+
+
+def _ablation_tables(summaries: Sequence[Summary]) -> list[Table]:
+    kinds: dict[str, Callable[[Group], bool]] = {
+        "ADBench tables": lambda group: group.c is None,
+        "1 normal class": lambda group: group.c is not None and group.n_normal == 1,
+        "3 normal classes": lambda group: group.n_normal == 3,
+    }
+
+    def cell(found: Sequence[Summary]) -> str:
+        if not found:
+            return _EMPTY
+        return f"{number(fmean(one.auc for one in found))} / {number(fmean(one.ap for one in found))} ({len(found)})"
+
+    rows = [
+        (title, *(cell([one for one in found if belongs(one.group)]) for belongs in kinds.values()))
+        for title, found in _by(summaries, changed_title).items()
+    ]
+    note = "Mean AUC / AP over data sets (how many), outliers positive."
+    return [Table("One change at a time", ("setting", *kinds), tuple(rows), note)]
+
+
+def _by(summaries: Sequence[Summary], key: Callable[[Group], str]) -> dict[str, list[Summary]]:
+    found: dict[str, list[Summary]] = defaultdict(list)
+    for summary in summaries:
+        found[key(summary.group)].append(summary)
+    return found
+
+
 _TABLES: dict[str, Callable[[Sequence[Summary]], list[Table]]] = {
     "dimension": _sweep_tables("intrinsic_dim", "Intrinsic dimension d"),
     "learning-rate": _sweep_tables("learning_rate", "Learning rate"),
@@ -378,4 +409,5 @@ _TABLES: dict[str, Callable[[Sequence[Summary]], list[Table]]] = {
     "swiss-roll": _own_outlier_tables,
     "several-normals": _several_normals_tables,
     "tables": _own_outlier_tables,
+    "ablation": _ablation_tables,
 }

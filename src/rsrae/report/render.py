@@ -8,23 +8,20 @@ the script inserts text as text only, and the page's policy allows no script but
 from __future__ import annotations
 
 import base64
-import contextlib
 import hashlib
 import json
 import math
 import os
-import uuid
 from collections.abc import Iterable, Sequence
 from importlib import resources
-from pathlib import Path
 from typing import Any
 
 import jinja2
 import numpy as np
 import numpy.typing as npt
 
-from rsrae.errors import OutputError
 from rsrae.report.facts import ItemFacts, ReportFacts
+from rsrae.wholefile import write_text
 
 MAX_TEXT = 2_000  # characters shown of a document
 MAX_SKIPPED = 200  # skipped items named one by one
@@ -63,21 +60,7 @@ def write_report(path: str | os.PathLike[str], facts: ReportFacts) -> None:
     OutputError
         If the file cannot be written.
     """
-    target = Path(path)
-    content = render(facts).encode("utf-8")
-    # In the same folder, so that the last step is a rename, which cannot be half done.
-    unfinished = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
-    try:
-        with open(unfinished, "xb") as file:
-            file.write(content)
-        os.replace(unfinished, target)
-    except OSError as error:
-        raise OutputError(
-            f"{target}: the report cannot be written ({error.strerror or error}); choose another place"
-        ) from error
-    finally:
-        with contextlib.suppress(OSError):
-            unfinished.unlink(missing_ok=True)
+    write_text(path, render(facts))
 
 
 def _page_data(facts: ReportFacts) -> dict[str, Any]:

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from rsrae.errors import OutputError
-from rsrae.paper.wholefile import whole_file, write_text
+from rsrae.wholefile import whole_file, write_text
 
 
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:

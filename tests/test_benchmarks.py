@@ -1,0 +1,150 @@
+"""The harness of benchmarks/, on tiny sizes. What it measures is never asserted: times belong to the machine."""
+
+from __future__ import annotations
+
+import doctest
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from benchmarks import data, measure, page, profiling, reference
+from benchmarks.__main__ import main
+from benchmarks.cases import BENCHMARKS, Run
+from benchmarks.cases import measure as run_benchmark
+from benchmarks.measure import Check, Result, interleave
+from benchmarks.memory import peak_of_fit
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def test_the_examples_in_the_docstrings_of_measure_hold() -> None:
+    assert doctest.testmod(measure).failed == 0
+
+
+def test_contestants_are_asked_in_turn_after_a_round_that_does_not_count() -> None:
+    asked: list[str] = []
+
+    def contestant(name: str) -> float:
+        asked.append(name)
+        return float(len(asked))
+
+    values = interleave({"a": lambda: contestant("a"), "b": lambda: contestant("b")}, rounds=2)
+    assert asked == ["a", "b"] * 3
+    assert values == {"a": [3.0, 5.0], "b": [4.0, 6.0]}
+
+
+@pytest.mark.parametrize(
+    ("values", "side", "is_met"),
+    [
+        ([0.4, 0.6, 0.5], "at most", True),
+        ([0.6], "at most", False),
+        ([5.0], "at least", True),
+        ([4.9], "at least", False),
+    ],
+)
+def test_the_median_decides_whether_a_bound_is_met(values: list[float], side: str, is_met: bool) -> None:
+    bound = 0.5 if side == "at most" else 5.0
+    assert Check("claim", values, side, bound).is_met is is_met  # type: ignore[arg-type]
+
+
+def test_a_result_comes_back_from_its_file(tmp_path: Path) -> None:
+    result = Result(
+        "epoch", checks=[Check("claim", [0.25, 0.5], "at most", 0.5, aim=0.25)], notes=["a note"], seconds=1.5
+    )
+    result.add("case", {"ours": [1.0, 2.0], "theirs": [3.0, 4.0]})
+    assert Result.load(result.save(tmp_path)) == result
+
+
+def test_an_epoch_is_measured_without_peers_and_says_so() -> None:
+    result = run_benchmark("epoch", Run(quick=True, repeats=1))
+    contestants = {timing.contestant for timing in result.timings}
+    assert contestants == {"RSRAE", "AutoEncoder", "naive torch RSRAE", "matrix products alone"}
+    assert all(value > 0 for timing in result.timings for value in timing.values)
+    assert "Peers were left out." in result.notes
+    assert result.machine["cores"] >= 1
+
+
+def test_the_parts_of_an_epoch_are_those_the_page_names() -> None:
+    parts = profiling.epoch_by_part(data.table(300, 10), hidden=(8, 8), intrinsic_dim=2)
+    assert parts.keys() == profiling.PARTS.keys()
+    assert min(parts.values()) > 0
+
+
+def test_the_arithmetic_limit_counts_every_product_of_a_small_network() -> None:
+    # Two rows of three columns, one hidden layer of five, a code of one.
+    forward = 2 * (3 * 5 + 5 * 1 + 1 * 5 + 5 * 3)
+    backward = 2 * forward - 2 * 3 * 5  # the rows themselves need no gradient
+    rsr = 5 * (2 * 5 * 1) + 5 + 5
+    counted = reference.multiplications(2, 3, hidden=(5,), intrinsic_dim=1, batch_size=2)
+    assert counted == forward + backward + rsr
+
+
+def test_words_are_sparse_rows_of_unit_norm() -> None:
+    X = data.words(20, 1_000, per_row=16)
+    assert X.shape == (20, 1_000)
+    assert set(np.diff(X.indptr)) == {16}
+    assert np.allclose(X.multiply(X).sum(axis=1), 1)
+
+
+def test_a_table_is_the_same_for_the_same_seed() -> None:
+    assert np.array_equal(data.table(50, 4), data.table(50, 4))
+    assert not np.array_equal(data.table(50, 4), data.table(50, 4, seed=1))
+
+
+def test_the_worker_answers_every_question_on_one_line_and_survives_errors() -> None:
+    questions = [
+        {"question": "isolation_forest", "rows": 50, "columns": 3, "trees": 2},
+        {"question": "isolation_forest", "rows": 50, "columns": 0, "trees": 2},
+        {"question": "versions"},
+    ]
+    answer = subprocess.run(
+        [sys.executable, "-m", "benchmarks.worker"],
+        input="".join(json.dumps(question) + "\n" for question in questions),
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+    )
+    scored, failed, versions = (json.loads(line) for line in answer.stdout.splitlines())
+    assert scored["seconds"] > 0
+    assert "error" in failed
+    assert "scikit-learn" in versions
+
+
+@pytest.mark.slow
+def test_the_peak_of_a_fit_holds_at_least_the_rows() -> None:
+    peak = peak_of_fit("table", 20_000, 100, n_members=1, trim=0.0, epochs=1, n_threads=1)
+    assert peak.rows == 20_000 * 100 * 4
+    assert peak.rows < peak.fit < 100 * peak.rows
+
+
+def test_the_page_shows_verdicts_tables_and_pictures(tmp_path: Path) -> None:
+    result = Result("growth", machine=measure.machine_facts(), checks=[Check("rows doubled", [2.5], "at most", 2.1)])
+    result.add("fit by rows", {"1,000": [1.0, 1.1], "2,000": [2.5, 2.6]})
+    result.save(tmp_path)
+    text = page.write(tmp_path, tmp_path / "docs").read_text(encoding="utf-8")
+    assert "0 of 1 bounds are met." in text
+    assert "| not met | growth | rows doubled | 2.50 | one value | at most 2.1 |" in text
+    assert "| fit by rows | 1,000 | 1.05 (1.00 to 1.10) |" in text
+    assert (tmp_path / "docs" / "pictures" / "performance-growth.svg").exists()
+    assert "Not measured yet: `python -m benchmarks epoch`." in text
+
+
+def test_every_benchmark_says_on_the_page_what_it_measures() -> None:
+    assert all(benchmark.about for benchmark in BENCHMARKS.values())
+
+
+def test_the_command_measures_stores_and_writes_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["growth", "page", "--quick", "--no-peers", "--repeats", "1", "--results", str(tmp_path)]
+    assert main(given) == 0
+    assert Result.load(tmp_path / "growth.json").is_quick
+    assert "say nothing about speed" in (tmp_path / "performance.md").read_text(encoding="utf-8")
+    assert "Seconds grow as rows" in capsys.readouterr().out
+
+
+def test_the_command_refuses_a_benchmark_it_does_not_know() -> None:
+    with pytest.raises(SystemExit):
+        main(["no-such-benchmark"])
