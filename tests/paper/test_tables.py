@@ -45,7 +45,7 @@ def test_a_table_has_a_row_a_method_and_a_column_a_ratio() -> None:
     assert table.columns[:3] == ("method", "c = 0.5", "c = 0.9")
     assert [row[:3] for row in table.rows] == [
         ("LOF", ".800 / .700", ".750 / .700"),
-        ("RSRAE (paper)", ".850 / .700", "–"),  # noqa: RUF001
+        ("RSRAE (paper)", ".850 / .700", "–"),
     ]
     assert table.to_markdown().count("\n") == 3
 

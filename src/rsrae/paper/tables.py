@@ -41,7 +41,7 @@ METHOD_TITLES = {
     "rda": "RDA",
 }
 _WITH_RECIPES = frozenset({"rsrae", "rsrae+", "ae-1", "ae"})
-_EMPTY = "–"  # noqa: RUF001 - a dash, for a cell that was not run
+_EMPTY = "–"
 
 
 @dataclass(frozen=True)
