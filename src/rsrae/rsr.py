@@ -98,6 +98,11 @@ def row_norms(residual: Tensor) -> Tensor:
     return residual.square().sum(dim=-1).add(SQUARED_NORM_FLOOR).sqrt()
 
 
+def floored_norms(residual: Tensor) -> Tensor:
+    """``row_norms`` for gradients written by hand: the same but for the floor, in one pass."""
+    return torch.linalg.vector_norm(residual, dim=-1).clamp_min_(SQUARED_NORM_FLOOR**0.5)
+
+
 def reconstruction_loss(x: Tensor, x_hat: Tensor, p: float = 1.0) -> Tensor:
     """L_AE^p: the mean over rows of ``||x - x_hat||_2 ** p``. Images are flattened.
 
@@ -128,8 +133,7 @@ class PowerLoss(NamedTuple):
 
 def power_loss_gradient(residual: Tensor, power: float, weights: Tensor | None = None) -> PowerLoss:
     """The mean of ``||r||_2 ** power`` over rows, weighted, with its derivative in ``residual``."""
-    norms = row_norms(residual)
-    loss, scale = weighted_mean_power(norms, power, weights)
+    loss, scale = weighted_mean_power(floored_norms(residual), power, weights)
     return PowerLoss(loss, residual * scale.unsqueeze(-1))
 
 
@@ -155,24 +159,46 @@ class ProjectionGradient(NamedTuple):
 
 
 def projection_gradient(
-    latent: Tensor, A: Tensor, q: float = 1.0, weights: Tensor | None = None, *, with_latent: bool = False
+    latent: Tensor,
+    A: Tensor,
+    q: float = 1.0,
+    weights: Tensor | None = None,
+    *,
+    code: Tensor | None = None,
+    with_latent: bool = False,
 ) -> ProjectionGradient:
     """RSR1 and its derivative in A; with ``with_latent`` also in the latents.
 
-    With ``R = Z - Z A A'`` and ``G = dL/dR``: ``dL/dA = -(Z'(G A) + G'(Z A))`` and ``dL/dZ = G - G A A'``.
+    With ``C = Z A`` (``code``, if it is known already), the residual ``R = Z - C A'`` and the diagonal S that makes
+    ``dL/dR = S R``::
+
+        dL/dA = -(Z' S C (2 I - A'A) - A (C' S C))        dL/dZ = S R - (S R A) A'
+
+    One product as large as the latents beside the residual itself; all others are as small as A'A.
     """
-    code = narrow_product(latent, A)  # (..., rows, d)
-    loss, gradient = power_loss_gradient(latent - code @ A.mT, q, weights)
-    pulled = narrow_product(gradient, A)  # (..., rows, d)
-    in_A = narrow_product(latent.mT, pulled).add_(narrow_product(gradient.mT, code)).neg_()
-    in_latent = gradient - pulled @ A.mT if with_latent else None
+    code = narrow_product(latent, A) if code is None else code  # (..., rows, d)
+    residual = latent - product(code, A.mT)
+    loss, scale = weighted_mean_power(floored_norms(residual), q, weights)
+    scale = scale.unsqueeze(-1)
+    scaled = code * scale
+    twice = product(A.mT, A).neg_()
+    twice.diagonal(dim1=-2, dim2=-1).add_(2)  # 2 I - A'A
+    in_A = narrow_product(A, product(code.mT, scaled)) - narrow_product(narrow_product(latent.mT, scaled), twice)
+    in_latent = None
+    if with_latent:
+        gradient = residual * scale
+        in_latent = gradient - product(narrow_product(gradient, A), A.mT)
     return ProjectionGradient(loss, in_A, in_latent)
 
 
 def orthogonality_gradient(A: Tensor, identity: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """RSR2 and its derivative ``4 A (A'A - I)``; ``identity`` is I, where some columns of A are not in use."""
-    excess = _gram_excess(A) if identity is None else A.mT @ A - identity
-    return excess.square().sum(dim=(-2, -1)), 4 * (A @ excess)
+    excess = product(A.mT, A)
+    if identity is None:
+        excess.diagonal(dim1=-2, dim2=-1).sub_(1)
+    else:
+        excess.sub_(identity)
+    return excess.square().sum(dim=(-2, -1)), narrow_product(A, excess).mul_(4)
 
 
 def narrow_product(left: Tensor, right: Tensor) -> Tensor:
@@ -181,7 +207,12 @@ def narrow_product(left: Tensor, right: Tensor) -> Tensor:
     Taken as the transpose of ``right' @ left'``: with ten columns that is several times faster in the BLAS that
     comes with torch for CPUs (docs/performance.md).
     """
-    return (right.mT @ left.mT).mT
+    return product(right.mT, left.mT).mT
+
+
+def product(left: Tensor, right: Tensor) -> Tensor:
+    """``left @ right``; with a member's axis by the kernel that asks the fewest questions."""
+    return torch.bmm(left, right) if left.dim() == 3 else left @ right
 
 
 def _gram_excess(A: Tensor) -> Tensor:

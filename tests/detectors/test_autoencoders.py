@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,12 @@ ACCEPTED: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("parameters", ACCEPTED, ids=str)
+def _name(parameters: dict[str, Any]) -> str:
+    # The same in every process: workers that share the tests compare their names.
+    return re.sub(r"at 0x\w+", "", str(parameters))
+
+
+@pytest.mark.parametrize("parameters", ACCEPTED, ids=_name)
 def test_every_accepted_value_runs(parameters: dict[str, Any], easy_table: Any, tmp_path: Path) -> None:
     X = easy_table.X[:60]
     detector = small(**parameters).fit(X)
@@ -90,7 +96,7 @@ REFUSED: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("parameters", REFUSED, ids=str)
+@pytest.mark.parametrize("parameters", REFUSED, ids=_name)
 def test_every_other_value_is_an_error_that_names_the_parameter(parameters: dict[str, Any], easy_table: Any) -> None:
     name = next(iter(parameters))
     with pytest.raises(ParameterError, match=name):

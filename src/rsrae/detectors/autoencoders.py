@@ -426,7 +426,7 @@ class AutoencoderDetector(BaseDetector):
         return min(100, max(10, round(2_500 * self.batch_size / n_rows)))
 
     def _errors(self, network: Network, rows: AnyRows) -> Tensor:
-        blocks = [self._distance(network.similarity(batch)) for batch in rows.blocks()]
+        blocks = [self._distance(network.similarity(batch)) for batch in rows.blocks(network.n_members)]
         return torch.cat(blocks, dim=-1)
 
     def _member_scores(self, X: Rows) -> Tensor:

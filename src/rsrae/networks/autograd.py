@@ -48,6 +48,12 @@ class AutogradNetwork(Network):
         assert self._last is not None, "gradient() comes first"
         return self._last.latent.detach().unsqueeze(0)
 
+    @property
+    def code(self) -> Tensor:
+        """``A'z`` for the batch of the last ``gradient``, before it is normalised."""
+        assert self._last is not None, "gradient() comes first"
+        return self._last.code.detach().unsqueeze(0)
+
     def gradient(self, batch: Batch, p: float, weights: Tensor | None, joint: Joint | None = None) -> Tensor:
         """Loss of the member; all gradients are left in ``gradients``."""
         x = _channels_first(batch)

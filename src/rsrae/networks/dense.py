@@ -116,8 +116,9 @@ class _Pass:
     encoder: _Trace
     decoder: _Trace
     latent: Tensor
-    code_norms: Tensor  # (members, rows, 1)
-    code: Tensor  # normalised if the architecture says so
+    raw_code: Tensor
+    code_norms: Tensor | None  # (members, rows, 1), where the architecture normalises the code
+    code: Tensor  # as it enters the decoder
     h: Tensor  # (members, rows, width + 1), the output layer's input with a column of ones
 
 
@@ -159,6 +160,11 @@ class DenseNetwork(Network):
         """The encoder's output for the batch of the last ``gradient``."""
         return self._last.latent
 
+    @property
+    def code(self) -> Tensor:
+        """``A'z`` for the batch of the last ``gradient``, before it is normalised."""
+        return self._last.raw_code
+
     def gradient(self, batch: Batch, p: float, weights: Tensor | None, joint: Joint | None = None) -> Tensor:
         """Loss of each member; all gradients are left in ``gradients``."""
         batch = self._densify_unless_linear(batch)
@@ -171,7 +177,7 @@ class DenseNetwork(Network):
         gradient = gradient_h[..., :-1]  # the column of ones has no gradient
         for layer, trace in zip(reversed(self.decoder), reversed(kept.decoder), strict=True):
             gradient = _must(layer.backward(gradient, trace, needs_input=True))
-        if self.architecture.normalise_code:
+        if kept.code_norms is not None:
             along = (gradient * kept.code).sum(-1, keepdim=True)
             gradient = (gradient - along * kept.code) / kept.code_norms
 
@@ -266,15 +272,16 @@ class DenseNetwork(Network):
             x = layer.forward(x, encoder if training else None)
         assert not isinstance(x, SparseBatch)
         latent = x
-        code = narrow_product(latent, self.A)
-        norms = row_norms(code).unsqueeze(-1)
+        raw_code = code = narrow_product(latent, self.A)
+        norms = None
         if self.architecture.normalise_code:
+            norms = row_norms(code).unsqueeze(-1)
             code = code / norms
         x = code
         for layer in self.decoder:
             x = layer.forward(x, decoder if training else None)
         h = torch.nn.functional.pad(x, (0, 1), value=1.0)
-        return _Pass(encoder, decoder, latent, norms, code, h)
+        return _Pass(encoder, decoder, latent, raw_code, norms, code, h)
 
     def _output(self, h: Tensor) -> Tensor:
         return ACTIVATIONS[self.architecture.output_activation].forward(torch.bmm(h, self.V.mT))

@@ -59,6 +59,11 @@ class Network(ABC):
     def latent(self) -> Tensor:
         """The encoder's output for the batch of the last ``gradient``, ``(members, rows, D)``."""
 
+    @property
+    @abstractmethod
+    def code(self) -> Tensor:
+        """``A'z`` for the batch of the last ``gradient``, before it is normalised, ``(members, rows, d)``."""
+
     @abstractmethod
     def encoder_gradient(self, in_latent: Tensor, out: Tensor) -> None:
         """Write the encoder's gradient, given that of the last batch's latents, into the flat ``out``."""
@@ -123,7 +128,7 @@ def projection_step(
 
     def gradient(batch: Batch, weights: Tensor | None) -> Tensor:
         loss, gradient_in_A, in_latent = projection_gradient(
-            network.latent, network.A, q, weights, with_latent=scope == "encoder"
+            network.latent, network.A, q, weights, code=network.code, with_latent=scope == "encoder"
         )
         in_A.copy_(gradient_in_A)
         if in_latent is not None:

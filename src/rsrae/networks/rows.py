@@ -16,7 +16,7 @@ from rsrae.preprocessing import Preprocessor
 
 # A table up to this size is preprocessed once; a larger one batch by batch, to spare memory.
 CACHE_BYTES = 64 * 2**20
-BLOCK_VALUES = 2**20  # values in a block of scoring
+BLOCK_VALUES = 2**18  # values in a block of scoring, over all members
 
 
 class DenseRows:
@@ -44,9 +44,9 @@ class DenseRows:
         rows = self._X.index_select(0, index.reshape(-1).to(self._X.device))
         return self._prepare(rows).view(*index.shape, *rows.shape[1:])
 
-    def blocks(self) -> Iterator[Batch]:
-        """All rows in order, as batches ``(1, rows, ...)``."""
-        size = max(1, BLOCK_VALUES // max(1, self._X[0].numel()))
+    def blocks(self, n_members: int = 1) -> Iterator[Batch]:
+        """All rows in order, as batches ``(1, rows, ...)`` that this many members can score at once."""
+        size = max(1, BLOCK_VALUES // (n_members * max(128, self._X[0].numel())))
         for start in range(0, self.n_rows, size):
             yield self._prepare(self._X[start : start + size]).unsqueeze(0)
 
@@ -76,9 +76,9 @@ class SparseRows:
         numbers = index.cpu().numpy()
         return SparseBatch([self._X[member] for member in numbers], self._square_norms[numbers], self._device)
 
-    def blocks(self) -> Iterator[Batch]:
-        """All rows in order, as batches with one member."""
-        size = 4096
+    def blocks(self, n_members: int = 1) -> Iterator[Batch]:
+        """All rows in order, as batches that this many members can score at once."""
+        size = max(1, BLOCK_VALUES // (n_members * 128))
         for start in range(0, self.n_rows, size):
             block = slice(start, start + size)
             yield SparseBatch([self._X[block]], self._square_norms[None, block], self._device)
