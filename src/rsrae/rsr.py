@@ -100,7 +100,8 @@ def row_norms(residual: Tensor) -> Tensor:
 
 def floored_norms(residual: Tensor) -> Tensor:
     """``row_norms`` for gradients written by hand: the same but for the floor, in one pass."""
-    return torch.linalg.vector_norm(residual, dim=-1).clamp_min_(SQUARED_NORM_FLOOR**0.5)
+    norms: Tensor = torch.linalg.vector_norm(residual, dim=-1)
+    return norms.clamp_min_(SQUARED_NORM_FLOOR**0.5)
 
 
 def reconstruction_loss(x: Tensor, x_hat: Tensor, p: float = 1.0) -> Tensor:
