@@ -1,9 +1,14 @@
 """A rolled-up sheet with a cloud of outliers in its middle: appendix B of the paper, for RSRAE and AE.
 
-    python examples/swiss_roll.py pictures/            # as in the paper: 10,000 epochs, a few minutes
-    python examples/swiss_roll.py pictures/ --epochs 500
+    python examples/swiss_roll.py pictures/                   # a thousand epochs, half a minute
+    python examples/swiss_roll.py pictures/ --epochs 10000    # as many as in the paper
 
 Writes one picture a detector (input, latents in 3-D, codes, output), and one of both error histograms.
+
+What to expect, from five seeds: after 500 to 1,000 epochs RSRAE tells the outliers from the sheet better than AE (mean
+area under the ROC curve about 0.65 against 0.46, and 0.58 for an AE with RSRAE's l2,1 loss). It takes the paper's batch
+normalisation: without it neither is better than chance before 5,000 epochs. After 10,000 epochs AE has caught up
+(0.82 against 0.78, one seed).
 """
 
 from __future__ import annotations
@@ -28,12 +33,13 @@ Array = npt.NDArray[np.float64]
 N_INLIERS, N_OUTLIERS = 1000, 500
 IS_OUTLIER = np.arange(N_INLIERS + N_OUTLIERS) >= N_INLIERS
 
-# The paper's settings: one batch of all points, leaky ReLU, two dimensions, distances as scores. Not in its text: the
-# code is left as it is (a code of unit norm would be a circle, which cannot hold a sheet), and there is no trimming.
+# The paper's settings: one batch of all points, leaky ReLU, batch normalisation, two dimensions, distances as scores.
+# Unlike elsewhere in the paper the code is left as it is: two numbers of unit norm are a circle, and no sheet.
 SETTINGS: dict[str, Any] = {
     "intrinsic_dim": 2,
     "hidden": (32, 64, 128),
     "activation": "leaky_relu",
+    "normalisation": "batch",
     "normalise_code": False,
     "scaling": "none",
     "unit_norm": False,
@@ -53,7 +59,7 @@ def swiss_roll(seed: int = 0) -> Array:
     return np.concatenate([sheet, rng.normal(0, 2, size=(N_OUTLIERS, 3))])
 
 
-def fit_both(X: Array, *, epochs: int = 10_000, seed: int = 0, **changes: Any) -> dict[str, Any]:
+def fit_both(X: Array, *, epochs: int = 1000, seed: int = 0, **changes: Any) -> dict[str, Any]:
     """RSRAE and AE of the same network, by name."""
     settings = SETTINGS | changes | {"epochs": epochs, "random_state": seed}
     return {"RSRAE": RSRAE(**settings).fit(X), "AE": AutoEncoder(p=2.0, **settings).fit(X)}
@@ -84,7 +90,9 @@ def draw_stages(name: str, detector: Any, X: Array, path: Path) -> None:
         for chosen, colour, label in [(~IS_OUTLIER, "black", "on the sheet"), (IS_OUTLIER, "tab:blue", "outlier")]:
             axes.scatter(*points[chosen].T, s=4, color=colour, label=label)
         axes.set_title(title)
-    axes.legend(loc="lower right")
+        if title in ("input", "output"):
+            axes.view_init(elev=10, azim=-80)  # along the axis of the roll
+    figure.legend(*axes.get_legend_handles_labels(), loc="upper left")
     figure.savefig(path, dpi=100)
     plt.close(figure)
 
@@ -93,7 +101,8 @@ def draw_histograms(errors: dict[str, Array], path: Path) -> None:
     figure, row = plt.subplots(1, len(errors), figsize=(10, 3.5), layout="constrained", sharey=True)
     for axes, (name, values) in zip(row, errors.items(), strict=True):
         bins = np.linspace(0, np.quantile(values, 0.99), 50).tolist()
-        axes.hist([values[~IS_OUTLIER], values[IS_OUTLIER]], bins, color=["black", "tab:blue"], stacked=True)
+        axes.hist(values[~IS_OUTLIER], bins, color="black", alpha=0.6)
+        axes.hist(values[IS_OUTLIER], bins, color="tab:blue", alpha=0.6)
         axes.set_title(f"{name}: area under the ROC curve {roc_auc_score(IS_OUTLIER, values):.3f}")
         axes.set_xlabel("distance between point and output")
     row[0].legend(["on the sheet", "outlier"])
@@ -104,7 +113,7 @@ def draw_histograms(errors: dict[str, Array], path: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="where the pictures go")
-    parser.add_argument("--epochs", type=int, default=10_000)
+    parser.add_argument("--epochs", type=int, default=1000, help="the paper has 10,000")
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Self
 
@@ -18,7 +18,8 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
-from rsrae.detectors.base import BaseDetector, Rows, check_choice, check_count, check_number
+from rsrae.detectors.base import Rows, check_choice, check_count
+from rsrae.detectors.neural import NeuralDetector, to_numpy, value_range
 from rsrae.errors import InputError, ParameterError
 from rsrae.modelfile import Arrays
 from rsrae.networks.architecture import ACTIVATIONS, Architecture, choose_activation
@@ -28,11 +29,10 @@ from rsrae.networks.dense import DenseNetwork
 from rsrae.networks.modules import Autoencoder, build_module
 from rsrae.networks.network import Network, Similarity
 from rsrae.networks.rows import AnyRows, make_rows
-from rsrae.preprocessing import Preprocessor, fit_preprocessor
 from rsrae.rsr import RSRLayer
 from rsrae.scoring import cosine_distance, euclidean_distance, robust_location_and_spread
 from rsrae.thresholds import FloatArray, estimate_contamination
-from rsrae.training import Epoch, Step, Trimming, limited_threads, train
+from rsrae.training import Step, Trimming, limited_threads, train
 
 THREADS_PAY_FROM = 100_000_000  # operations a step
 
@@ -72,7 +72,7 @@ RECIPES: dict[str, dict[str, Any]] = {
 }
 
 
-class AutoencoderDetector(BaseDetector):
+class AutoencoderDetector(NeuralDetector):
     """Base of the detectors that train an autoencoder.
 
     Parameters
@@ -87,26 +87,15 @@ class AutoencoderDetector(BaseDetector):
     normalisation : "batch", "affine" (what the authors' code does), or None.
     normalise_code : scale the code to unit norm before the decoder.
     initialisation : of A: "orthonormal" or "normal".
-    scaling : "robust" (median and interquartile range per column), "unit-cube" (to [-1, 1]), "none", or "auto": robust
-        for tables, unit-cube for images, none for sparse rows and
-        for tables that hold vectors, see :func:`rsrae.preprocessing.holds_vectors`.
-    tame : with robust scaling, pass each value through asinh, so that far values do not outweigh a row.
-    unit_norm : scale each row to unit l2 norm; "auto": for sparse rows, images and tables of vectors.
     scored_by : "cosine" or "euclidean"; "auto": cosine where rows have unit norm, else euclidean.
-    epochs : passes over the rows; "auto" makes them as many as give about 2,500 updates, between 10 and 100.
-    batch_size, learning_rate : of Adam.
     shuffle : draw a new order of the rows every "epoch", or "once".
     trim : share of the rows, those that fit worst, left out of each epoch after the warm-up; "auto" estimates it from
         the errors; 0 trains on all rows.
     warm_up : share of the epochs before trimming begins.
     n_members : number of independently initialised members whose standardised scores are averaged.
     encoder, decoder : modules of your own in place of the paper's; both or none.
-    contamination : share of anomalies in (0, 0.5] that draws the line, or "auto" to estimate it from the scores.
     warm_start : a second ``fit`` goes on from where the first one ended.
-    on_epoch : called after every epoch with a :class:`rsrae.training.Epoch`; return False to stop.
-    random_state : seed, generator of numpy's, or None.
-    device : where to compute: "cpu", "cuda", ...
-    n_threads : threads while fitting and scoring; None chooses by the size of the problem.
+    **common : see :class:`rsrae.detectors.neural.NeuralDetector`.
     """
 
     networks_: list[Network]
@@ -121,26 +110,17 @@ class AutoencoderDetector(BaseDetector):
         normalisation: str | None = None,
         normalise_code: bool = True,
         initialisation: str = "orthonormal",
-        scaling: str = "auto",
-        tame: bool = True,
-        unit_norm: bool | str = "auto",
         scored_by: str = "auto",
-        epochs: int | str = 200,
-        batch_size: int = 128,
-        learning_rate: float = 2.5e-4,
         shuffle: str = "epoch",
         trim: float | str = 0.0,
         warm_up: float = 0.2,
         n_members: int = 1,
         encoder: nn.Module | None = None,
         decoder: nn.Module | None = None,
-        contamination: float | str = "auto",
         warm_start: bool = False,
-        on_epoch: Callable[[Epoch], bool | None] | None = None,
-        random_state: Any = None,
-        device: str = "cpu",
-        n_threads: int | None = None,
+        **common: Any,
     ) -> None:
+        super().__init__(**common)
         self.intrinsic_dim = intrinsic_dim
         self.hidden = hidden
         self.activation = activation
@@ -148,25 +128,14 @@ class AutoencoderDetector(BaseDetector):
         self.normalisation = normalisation
         self.normalise_code = normalise_code
         self.initialisation = initialisation
-        self.scaling = scaling
-        self.tame = tame
-        self.unit_norm = unit_norm
         self.scored_by = scored_by
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
         self.shuffle = shuffle
         self.trim = trim
         self.warm_up = warm_up
         self.n_members = n_members
         self.encoder = encoder
         self.decoder = decoder
-        self.contamination = contamination
         self.warm_start = warm_start
-        self.on_epoch = on_epoch
-        self.random_state = random_state
-        self.device = device
-        self.n_threads = n_threads
 
     @classmethod
     def from_recipe(cls, name: str, **parameters: Any) -> Self:
@@ -199,7 +168,7 @@ class AutoencoderDetector(BaseDetector):
         network, member = (networks[0], widest) if len(networks) == 1 else (networks[widest], 0)
         rows = self._rows_to_score(self._check_rows(X, reset=False))
         codes = [network.encode(batch)[member] @ network.A[member] for batch in rows.blocks()]
-        return _to_numpy(torch.cat(codes))
+        return to_numpy(torch.cat(codes))
 
     def reconstruct(self, X: Any) -> npt.NDArray[np.float64]:
         """``x_hat`` of every item, averaged over members, in the space the network sees (see ``preprocess``)."""
@@ -209,14 +178,7 @@ class AutoencoderDetector(BaseDetector):
         for batch in rows.blocks():
             members = torch.cat([network.reconstruct(batch) for network in self._scoring_networks()])
             blocks.append(members.mean(dim=0))
-        return _to_numpy(torch.cat(blocks))
-
-    def preprocess(self, X: Any) -> npt.NDArray[np.float64]:
-        """The items as the network sees them; dense."""
-        check_is_fitted(self, "offset_")
-        rows = self._rows_to_score(self._check_rows(X, reset=False))
-        blocks = [batch if isinstance(batch, Tensor) else batch.to_dense() for batch in rows.blocks()]
-        return _to_numpy(torch.cat([block[0] for block in blocks]))
+        return to_numpy(torch.cat(blocks))
 
     def residuals(self, X: Any) -> npt.NDArray[np.float64]:
         """``x - x_hat`` per item and feature (or pixel), in the space the network sees."""
@@ -225,7 +187,7 @@ class AutoencoderDetector(BaseDetector):
     def member_scores(self, X: Any) -> FloatArray:
         """The scores of each member before they are combined, ``(members, n)``."""
         check_is_fitted(self, "offset_")
-        return _to_numpy(self._member_scores(self._check_rows(X, reset=False)))
+        return to_numpy(self._member_scores(self._check_rows(X, reset=False)))
 
     # -- the contract ----------------------------------------------------------------------------------------------
 
@@ -252,7 +214,7 @@ class AutoencoderDetector(BaseDetector):
         scores = self._member_scores(X)
         if scores.shape[0] > 1:
             scores = (scores - self._location[:, None]) / self._spread[:, None]
-        return _to_numpy(scores.mean(dim=0))
+        return to_numpy(scores.mean(dim=0))
 
     def _train(self, X: Rows) -> None:
         rows: Any = make_rows(X, self.preprocessor_, device=self.device)
@@ -261,7 +223,7 @@ class AutoencoderDetector(BaseDetector):
         histories: list[dict[str, list[float]]] = []
         for network, steps, generator in zip(self.networks_, self._schemes, self._generators, strict=False):
             no_graph = torch.no_grad() if network.uses_autograd else torch.inference_mode()
-            with limited_threads(self._threads(network)), no_graph:
+            with limited_threads(self._threads_for(network)), no_graph:
                 history = train(
                     steps,
                     rows,
@@ -289,28 +251,17 @@ class AutoencoderDetector(BaseDetector):
             for number, network in enumerate(self.networks_)
             for name, tensor in network.state().items()
         }
-        arrays |= {
-            "preprocessor.center": self.preprocessor_.center,
-            "preprocessor.scale": self.preprocessor_.scale,
-        }
         if self.n_members > 1:
             arrays |= {"members.location": self._location.numpy(), "members.spread": self._spread.numpy()}
         state = {
             "activation": network.architecture.activation,
             "output_activation": network.architecture.output_activation,
-            "tame": self.preprocessor_.tame,
-            "unit_norm": self.preprocessor_.unit_norm,
-            "history": self.history_,
         }
-        return state, arrays
+        common_state, common_arrays = self._common_state()
+        return state | common_state, arrays | common_arrays
 
     def _restore(self, state: dict[str, Any], arrays: Arrays) -> None:
-        center, scale = arrays["preprocessor.center"], arrays["preprocessor.scale"]
-        self.preprocessor_ = Preprocessor(center, scale, bool(state["tame"]), bool(state["unit_norm"]))
-        self.history_ = {str(name): [float(v) for v in losses] for name, losses in state["history"].items()}
-        if center.shape not in ((1,), self.input_shape_) or center.shape != scale.shape or not (scale > 0).all():
-            raise ValueError("center and scale do not fit the input")
-        self._check_parameters()
+        self._restore_common(state, arrays)
         check_choice("activation", state["activation"], tuple(ACTIVATIONS))
         check_choice("output_activation", state["output_activation"], tuple(ACTIVATIONS))
         self._check_size(arrays)
@@ -341,15 +292,10 @@ class AutoencoderDetector(BaseDetector):
             asked *= sum(a * b for a, b in itertools.pairwise(widths)) + latent_dim * max(self._given_dims())
         if asked > held or (self.encoder is None and len(self.hidden) > len(arrays)):
             raise ValueError("the network would be larger than the file")
-        if not all(np.isfinite(array).all() for array in arrays.values()):
-            raise ValueError("the tensors hold NaN or infinity")
-
-    def _fit_preprocessor(self, X: Rows) -> Preprocessor:
-        return fit_preprocessor(X, scaling=self.scaling, tame=self.tame, unit_norm=self.unit_norm)
 
     def _make_networks(self, X: Rows) -> list[Network]:
         activation = self.activation
-        low, high = _range(make_rows(X, self.preprocessor_, cache=False))
+        low, high = value_range(make_rows(X, self.preprocessor_, cache=False))
         if not math.isfinite(high - low):
             raise InputError("the values, scaled, do not fit single precision; rescale or clip them first")
         if activation.startswith("auto"):
@@ -419,12 +365,6 @@ class AutoencoderDetector(BaseDetector):
         warm_up = int(self.warm_up * self._n_epochs(rows.n_rows))
         return Trimming(lambda: self._errors(network, rows), share, warm_up=warm_up)
 
-    def _n_epochs(self, n_rows: int) -> int:
-        if self.epochs != "auto":
-            return int(self.epochs)
-        # Updates, not passes, are what a network learns from: few rows need many passes, many rows few.
-        return min(100, max(10, round(2_500 * self.batch_size / n_rows)))
-
     def _errors(self, network: Network, rows: AnyRows) -> Tensor:
         blocks = [self._distance(network.similarity(batch)) for batch in rows.blocks(network.n_members)]
         return torch.cat(blocks, dim=-1)
@@ -445,16 +385,12 @@ class AutoencoderDetector(BaseDetector):
             return "cosine" if self.preprocessor_.unit_norm else "euclidean"
         return self.scored_by
 
-    def _rows_to_score(self, X: Rows) -> AnyRows:
-        # Scored in double precision: a row then scores the same alone and in any batch.
-        return make_rows(X, self.preprocessor_, dtype=torch.float64, device=self.device, cache=False)
-
     def _scoring_networks(self) -> list[Network]:
         if self.scoring_networks_ is None:
             self.scoring_networks_ = [network.to(dtype=torch.float64) for network in self.networks_]
         return self.scoring_networks_
 
-    def _threads(self, network: Network) -> int | None:
+    def _threads_for(self, network: Network) -> int | None:
         if self.n_threads is not None:
             return self.n_threads
         # Small matrix products lose more to waking threads than they gain (docs/performance.md).
@@ -462,40 +398,29 @@ class AutoencoderDetector(BaseDetector):
         return None if network.uses_autograd or work > THREADS_PAY_FROM else 1
 
     def _check_parameters(self) -> None:
+        super()._check_parameters()
         if self.intrinsic_dim == ():
             raise ParameterError("intrinsic_dim must name at least one dimension")
         for d in self._given_dims():
             if d != 0 or not isinstance(self.intrinsic_dim, tuple):
                 check_count("intrinsic_dim", d)
-        if self.epochs != "auto":
-            check_count("epochs", self.epochs)
-        check_count("batch_size", self.batch_size)
         check_count("n_members", self.n_members)
-        if self.n_threads is not None:
-            check_count("n_threads", self.n_threads)
         if not isinstance(self.hidden, (tuple, list)) or not self.hidden:
             raise ParameterError("hidden must name at least one layer, for example (32, 64, 128)")
         for width in self.hidden:
             check_count("hidden", width)
-        check_number("learning_rate", self.learning_rate)
         check_choice("activation", self.activation, ("auto", "auto-authors", *ACTIVATIONS))
         check_choice("output_activation", self.output_activation, ("same", *ACTIVATIONS))
         check_choice("normalisation", self.normalisation, ("batch", "affine", None))
         check_choice("initialisation", self.initialisation, ("orthonormal", "normal"))
         check_choice("scored_by", self.scored_by, ("auto", "cosine", "euclidean"))
         check_choice("shuffle", self.shuffle, ("epoch", "once"))
-        check_choice("unit_norm", self.unit_norm, ("auto", True, False))
         if self.trim != "auto" and not (isinstance(self.trim, (int, float)) and 0 <= self.trim < 1):
             raise ParameterError(f"trim must be 'auto' or a share in [0, 1), got {self.trim!r}")
         if not (isinstance(self.warm_up, (int, float)) and 0 <= self.warm_up <= 1):
             raise ParameterError(f"warm_up must be a share of the epochs in [0, 1], got {self.warm_up}")
         if (self.encoder is None) != (self.decoder is None):
             raise ParameterError("pass both encoder and decoder, or neither")
-        try:
-            torch.zeros(1, device=self.device).cpu()
-        except (RuntimeError, AssertionError, TypeError) as error:
-            first_line = str(error).splitlines()[0]
-            raise ParameterError(f"device={self.device!r} cannot be used here: {first_line}") from error
 
     def __getstate__(self) -> dict[str, Any]:
         # Optimisers and generators stay behind: a copy or a worker process scores, it does not go on training.
@@ -509,23 +434,4 @@ class AutoencoderDetector(BaseDetector):
 
 
 def _estimated_share(errors: Tensor) -> float:
-    return estimate_contamination(_to_numpy(errors.double()))
-
-
-def _range(rows: AnyRows) -> tuple[float, float]:
-    low, high = np.inf, -np.inf
-    for batch in rows.blocks():
-        if isinstance(batch, Tensor):
-            low, high = min(low, float(batch.min())), max(high, float(batch.max()))
-        else:
-            values = batch.members[0].data
-            low, high = min(low, float(values.min(initial=0.0))), max(high, float(values.max(initial=0.0)))
-    return float(low), float(high)
-
-
-def _to_numpy(tensor: Tensor) -> npt.NDArray[np.float64]:
-    array: npt.NDArray[np.float64] = tensor.detach().cpu().double().numpy()
-    return array
-
-
-# Names by which detectors of this family know them.
+    return estimate_contamination(to_numpy(errors.double()))

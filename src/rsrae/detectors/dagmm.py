@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from rsrae.detectors.base import Rows, check_count, check_number
 from rsrae.detectors.neural import EncodingDetector
 from rsrae.errors import ParameterError
-from rsrae.networks.autograd import _channels_first
+from rsrae.networks.autograd import channels_first
 from rsrae.networks.batches import Batch
 from rsrae.networks.estimation import EstimationNetwork, Mixture, fit_mixture, mixture_energy
 from rsrae.networks.modules import Autoencoder, build_module
@@ -89,7 +89,7 @@ class DAGMM(EncodingDetector):
         return super()._least_size() + self.n_components * self.intrinsic_dim**2
 
     def _loss(self, batch: Batch, generator: torch.Generator) -> Tensor:
-        z, memberships, errors = self.module_(_channels_first(batch), generator)
+        z, memberships, errors = self.module_(channels_first(batch), generator)
         # Twelve numbers a row: double precision costs nothing here and keeps the factors stable.
         z, memberships = z.double(), memberships.double()
         mixture = fit_mixture(z, memberships, self.covariance_floor)

@@ -16,7 +16,7 @@ from torch.nn.functional import softplus
 
 from rsrae.detectors.base import check_choice, check_number
 from rsrae.detectors.neural import EncodingDetector
-from rsrae.networks.autograd import _channels_first
+from rsrae.networks.autograd import channels_first
 from rsrae.networks.batches import Batch
 from rsrae.networks.modules import build_module
 from rsrae.rsr import RSRLayer, row_norms
@@ -100,7 +100,7 @@ class DSEBM(EncodingDetector):
         return EnergyNetwork(autoencoder.encoder, autoencoder.rsr, (shape[-1], *shape[:-1]))
 
     def _loss(self, batch: Batch, generator: torch.Generator) -> Tensor:
-        x = self._entries(_channels_first(batch))
+        x = self._entries(channels_first(batch))
         noise = torch.randn(x.shape, generator=generator).to(x) * self.noise
         return score_matching_loss(self.module_, x, noise)
 

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from rsrae.detectors.base import Rows, check_count
 from rsrae.detectors.neural import ModuleDetector
 from rsrae.errors import InputError, ParameterError
-from rsrae.networks.autograd import _channels_first
+from rsrae.networks.autograd import channels_first
 from rsrae.networks.rows import AnyRows
 from rsrae.networks.wide_resnet import WIDTHS, WideResNet
 from rsrae.thresholds import FloatArray
@@ -186,7 +186,7 @@ class _Views:
 
     def take(self, index: Tensor) -> tuple[Tensor, Tensor]:
         images, labels = index // len(TRANSFORMATIONS), index[0] % len(TRANSFORMATIONS)
-        return show(_channels_first(self._rows.take(images)), self._maps[labels]), labels
+        return show(channels_first(self._rows.take(images)), self._maps[labels]), labels
 
 
 class _ViewClassifier(nn.Module):

@@ -20,12 +20,11 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
-from rsrae.detectors.autoencoders import _range, _to_numpy
 from rsrae.detectors.base import BaseDetector, Rows, check_choice, check_count, check_number
 from rsrae.errors import InputError, ParameterError
 from rsrae.modelfile import Arrays
 from rsrae.networks.architecture import ACTIVATIONS, Architecture, choose_activation
-from rsrae.networks.autograd import _channels_first, _flatten
+from rsrae.networks.autograd import channels_first, flatten_parameters
 from rsrae.networks.rows import BLOCK_VALUES, AnyRows, make_rows
 from rsrae.preprocessing import Preprocessor, fit_preprocessor
 from rsrae.thresholds import FloatArray
@@ -39,17 +38,18 @@ class NeuralDetector(BaseDetector):
     Parameters
     ----------
     scaling : "robust" (median and interquartile range per column), "unit-cube" (to [-1, 1]), "none", or
-        "auto": robust for tables, unit-cube for images, none for sparse rows.
+        "auto": robust for tables, unit-cube for images, none for sparse rows and for tables that hold vectors, see
+        :func:`rsrae.preprocessing.holds_vectors`.
     tame : with robust scaling, pass each value through asinh, so that far values do not outweigh a row.
     unit_norm : scale each row to unit l2 norm; "auto": for sparse rows, images and tables of vectors.
-    epochs, batch_size, learning_rate : of Adam.
+    epochs : passes over the rows; "auto" makes them as many as give about 2,500 updates, between 10 and 100.
+    batch_size, learning_rate : of Adam.
     contamination : share of anomalies in (0, 0.5] that draws the line, or "auto" to estimate it from the
         scores.
     on_epoch : called after every epoch with a :class:`rsrae.training.Epoch`; return False to stop.
     random_state : seed, generator of numpy's, or None.
     device : where to compute: "cpu", "cuda", ...
-    n_threads : threads while fitting and scoring; None takes one for tables and torch's own number for
-        images.
+    n_threads : threads while fitting and scoring; None chooses by the size of the problem.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class NeuralDetector(BaseDetector):
         scaling: str = "auto",
         tame: bool = True,
         unit_norm: bool | str = "auto",
-        epochs: int = 200,
+        epochs: int | str = 200,
         batch_size: int = 128,
         learning_rate: float = 2.5e-4,
         contamination: float | str = "auto",
@@ -84,7 +84,7 @@ class NeuralDetector(BaseDetector):
         check_is_fitted(self, "offset_")
         rows = self._rows_to_score(self._check_rows(X, reset=False))
         blocks = [batch if isinstance(batch, Tensor) else batch.to_dense() for batch in rows.blocks()]
-        return _to_numpy(torch.cat([block[0] for block in blocks]))
+        return to_numpy(torch.cat([block[0] for block in blocks]))
 
     def _fit_preprocessor(self, X: Rows) -> Preprocessor:
         return fit_preprocessor(X, scaling=self.scaling, tame=self.tame, unit_norm=self.unit_norm)
@@ -93,6 +93,27 @@ class NeuralDetector(BaseDetector):
         # Scored in double precision: a row then scores the same alone and in any batch.
         return make_rows(X, self.preprocessor_, dtype=torch.float64, device=self.device, cache=False)
 
+    def _n_epochs(self, n_rows: int) -> int:
+        if self.epochs != "auto":
+            return int(self.epochs)
+        # Updates, not passes, are what a network learns from: few rows need many passes, many rows few.
+        return min(100, max(10, round(2_500 * self.batch_size / n_rows)))
+
+    def _common_state(self) -> tuple[dict[str, Any], Arrays]:
+        scaler = self.preprocessor_
+        state = {"tame": scaler.tame, "unit_norm": scaler.unit_norm, "history": self.history_}
+        return state, {"preprocessor.center": scaler.center, "preprocessor.scale": scaler.scale}
+
+    def _restore_common(self, state: dict[str, Any], arrays: Arrays) -> None:
+        center, scale = arrays["preprocessor.center"], arrays["preprocessor.scale"]
+        self.preprocessor_ = Preprocessor(center, scale, bool(state["tame"]), bool(state["unit_norm"]))
+        self.history_ = {str(name): [float(v) for v in losses] for name, losses in state["history"].items()}
+        if center.shape not in ((1,), self.input_shape_) or center.shape != scale.shape or not (scale > 0).all():
+            raise ValueError("center and scale do not fit the input")
+        if not all(np.isfinite(array).all() for array in arrays.values()):
+            raise ValueError("the tensors hold NaN or infinity")
+        self._check_parameters()
+
     def _threads(self) -> int | None:
         if self.n_threads is not None:
             return self.n_threads
@@ -100,7 +121,8 @@ class NeuralDetector(BaseDetector):
         return 1 if len(self.input_shape_) == 1 else None
 
     def _check_parameters(self) -> None:
-        check_count("epochs", self.epochs)
+        if self.epochs != "auto":
+            check_count("epochs", self.epochs)
         check_count("batch_size", self.batch_size)
         if self.n_threads is not None:
             check_count("n_threads", self.n_threads)
@@ -160,7 +182,7 @@ class ModuleDetector(NeuralDetector):
         self._check_parameters()
         generator = torch.Generator().manual_seed(self._seed())
         self.preprocessor_ = self._fit_preprocessor(X)
-        low, high = _range(make_rows(X, self.preprocessor_, cache=False))
+        low, high = value_range(make_rows(X, self.preprocessor_, cache=False))
         if not math.isfinite(high - low):
             raise InputError("the values, scaled, are too large for single precision; rescale or clip them first")
         self.settings_ = self._settings(low, high)
@@ -173,29 +195,15 @@ class ModuleDetector(NeuralDetector):
 
     def _score(self, X: Rows) -> FloatArray:
         with limited_threads(self._threads()), torch.no_grad():
-            return _to_numpy(torch.cat([self._row_scores(x) for x in self._blocks(X)]))
+            return to_numpy(torch.cat([self._row_scores(x) for x in self._blocks(X)]))
 
     def _state(self) -> tuple[dict[str, Any], Arrays]:
         arrays = {f"module.{name}": tensor.cpu().numpy() for name, tensor in self.module_.state_dict().items()}
-        arrays |= {
-            "preprocessor.center": self.preprocessor_.center,
-            "preprocessor.scale": self.preprocessor_.scale,
-        }
-        state = {
-            "settings": self.settings_,
-            "tame": self.preprocessor_.tame,
-            "unit_norm": self.preprocessor_.unit_norm,
-            "history": self.history_,
-        }
-        return state, arrays
+        common_state, common_arrays = self._common_state()
+        return {"settings": self.settings_} | common_state, arrays | common_arrays
 
     def _restore(self, state: dict[str, Any], arrays: Arrays) -> None:
-        center, scale = arrays["preprocessor.center"], arrays["preprocessor.scale"]
-        self.preprocessor_ = Preprocessor(center, scale, bool(state["tame"]), bool(state["unit_norm"]))
-        self.history_ = {str(name): [float(v) for v in losses] for name, losses in state["history"].items()}
-        if center.shape not in ((1,), self.input_shape_) or center.shape != scale.shape or not (scale > 0).all():
-            raise ValueError("center and scale do not fit the input")
-        self._check_parameters()
+        self._restore_common(state, arrays)
         self._check_size(arrays)
         self.settings_ = dict(state["settings"])
         self.module_ = self._make_module(torch.Generator().manual_seed(0)).to(self.scoring_dtype).eval()
@@ -208,8 +216,6 @@ class ModuleDetector(NeuralDetector):
         # A file may ask for a network of any size; built is none that is larger than the tensors that came with it.
         if self._least_size() > sum(array.size for array in arrays.values()):
             raise ValueError("the network would be larger than the file")
-        if not all(np.isfinite(array).all() for array in arrays.values()):
-            raise ValueError("the tensors hold NaN or infinity")
 
     def _make_module(self, generator: torch.Generator) -> nn.Module:
         # torch's layers draw initial values from the global generator before ours replace them.
@@ -218,7 +224,7 @@ class ModuleDetector(NeuralDetector):
 
     def _train(self, X: Rows, generator: torch.Generator) -> None:
         rows = make_rows(X, self.preprocessor_, device=self.device)
-        parameters, gradients = _flatten(list(self.module_.parameters()))
+        parameters, gradients = flatten_parameters(list(self.module_.parameters()))
         optimiser = Adam(parameters, gradients, self.learning_rate)
         self.module_.train()
 
@@ -233,7 +239,7 @@ class ModuleDetector(NeuralDetector):
                 history = train(
                     [Step("loss", gradient, optimiser.step)],
                     self._training_rows(rows),
-                    epochs=self.epochs,
+                    epochs=self._n_epochs(rows.n_rows),
                     batch_size=self.batch_size,
                     generator=generator,
                     on_epoch=self.on_epoch,
@@ -255,7 +261,7 @@ class ModuleDetector(NeuralDetector):
         size = max(1, BLOCK_VALUES // self.n_features_in_)
         for start in range(0, rows.n_rows, size):
             index = torch.arange(start, min(start + size, rows.n_rows))
-            yield _channels_first(rows.take(index.unsqueeze(0)))
+            yield channels_first(rows.take(index.unsqueeze(0)))
 
 
 class EncodingDetector(ModuleDetector):
@@ -310,3 +316,21 @@ class EncodingDetector(ModuleDetector):
         for width in self.hidden:
             check_count("hidden", width)
         check_choice("activation", self.activation, ("auto", *ACTIVATIONS))
+
+
+def value_range(rows: AnyRows) -> tuple[float, float]:
+    """The least and the largest value of all rows."""
+    low, high = np.inf, -np.inf
+    for batch in rows.blocks():
+        if isinstance(batch, Tensor):
+            low, high = min(low, float(batch.min())), max(high, float(batch.max()))
+        else:
+            values = batch.members[0].data
+            low, high = min(low, float(values.min(initial=0.0))), max(high, float(values.max(initial=0.0)))
+    return float(low), float(high)
+
+
+def to_numpy(tensor: Tensor) -> npt.NDArray[np.float64]:
+    """A tensor as a float64 array."""
+    array: npt.NDArray[np.float64] = tensor.detach().cpu().double().numpy()
+    return array

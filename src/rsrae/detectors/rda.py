@@ -10,9 +10,10 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from rsrae.detectors.autoencoders import AutoencoderDetector, _to_numpy
+from rsrae.detectors.autoencoders import AutoencoderDetector
 from rsrae.detectors.base import check_choice, check_count, check_number
 from rsrae.detectors.decomposition import PENALTIES, Splitter, decomposition_step, to_dense
+from rsrae.detectors.neural import to_numpy
 from rsrae.networks.batches import Batch
 from rsrae.networks.network import Network, Similarity
 from rsrae.networks.rows import AnyRows
@@ -67,7 +68,7 @@ class RDA(AutoencoderDetector):
         network = self._scoring_networks()[0]
         blocks = [to_dense(batch) for batch in rows.blocks()]
         S = torch.cat([self._splitter().rest(network, x)[0] for x in blocks])
-        return _to_numpy(torch.cat([x[0] for x in blocks]) - S), _to_numpy(S)
+        return to_numpy(torch.cat([x[0] for x in blocks]) - S), to_numpy(S)
 
     def reconstruct(self, X: Any) -> npt.NDArray[np.float64]:
         """``AE(x - s)`` of every item, averaged over members, in the space the network sees."""
@@ -78,7 +79,7 @@ class RDA(AutoencoderDetector):
             torch.cat([self._explained(network, to_dense(batch)) for network in networks]).mean(dim=0)
             for batch in rows.blocks()
         ]
-        return _to_numpy(torch.cat(blocks))
+        return to_numpy(torch.cat(blocks))
 
     def _steps(self, network: Network) -> list[Step[Batch]]:
         return [decomposition_step(network, self._splitter(), learning_rate=self.learning_rate)]

@@ -30,7 +30,7 @@ class AutogradNetwork(Network):
         self.architecture = architecture
         self.module: Autoencoder = module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         parameters = [*module.encoder.parameters(), module.rsr.A, *module.decoder.parameters()]
-        self.parameters, self.gradients = _flatten(parameters)
+        self.parameters, self.gradients = flatten_parameters(parameters)
         self._parameters = parameters
         self._encoder_parameters = list(module.encoder.parameters())
         start = sum(p.numel() for p in self._encoder_parameters)
@@ -56,7 +56,7 @@ class AutogradNetwork(Network):
 
     def gradient(self, batch: Batch, p: float, weights: Tensor | None, joint: Joint | None = None) -> Tensor:
         """Loss of the member; all gradients are left in ``gradients``."""
-        x = _channels_first(batch)
+        x = channels_first(batch)
         self.module.train()
         with torch.enable_grad():
             self._last = last = self.module(x)
@@ -114,18 +114,20 @@ class AutogradNetwork(Network):
     def _score(self, batch: Batch) -> Forward:
         self.module.eval()
         with torch.no_grad():
-            forward: Forward = self.module(_channels_first(batch))
+            forward: Forward = self.module(channels_first(batch))
         return forward
 
 
-def _channels_first(batch: Batch) -> Tensor:
+def channels_first(batch: Batch) -> Tensor:
+    """The rows of the one member, images with their channels first as torch wants them."""
     # The data keeps channels last, (members, rows, h, w, c); torch's convolutions want them first. The view below
     # has torch's "channels last" memory format, which is also the fast one on a CPU.
     x = (batch.to_dense() if isinstance(batch, SparseBatch) else batch)[0]
     return x.movedim(-1, 1) if x.dim() == 4 else x
 
 
-def _flatten(parameters: list[nn.Parameter]) -> tuple[Tensor, Tensor]:
+def flatten_parameters(parameters: list[nn.Parameter]) -> tuple[Tensor, Tensor]:
+    """Move parameters and their gradients into one flat buffer each; the parameters become views."""
     flat = torch.cat([p.detach().as_strided((p.numel(),), (1,)) for p in parameters])
     for parameter, view in _views(parameters, flat):
         parameter.data = view
