@@ -6,6 +6,7 @@ paper's experiments are not measured anew here: their pages are made from the st
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -105,7 +106,10 @@ class Browser:
         ):
             options.add_argument(flag)
         options.add_argument(f"--user-data-dir={self.folder}/profile")
-        self.driver = webdriver.Chrome(options=options)
+        driver = shutil.which("chromedriver")
+        if driver is None:
+            raise SystemExit("pictures of reports need chromium and its chromedriver on the PATH")
+        self.driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
         return self
 
     def __exit__(self, *_: object) -> None:
