@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import signal
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -77,3 +78,11 @@ class GlobalGenerators(NamedTuple):
 @pytest.fixture
 def global_generators() -> type[GlobalGenerators]:
     return GlobalGenerators
+
+
+@pytest.fixture(autouse=True, scope="session")
+def interrupts_are_heard() -> Iterator[None]:
+    # A shell that starts the tests in the background has them ignore Ctrl-C, and their child processes too.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

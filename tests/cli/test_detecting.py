@@ -176,7 +176,7 @@ def test_ctrl_c_ends_training_after_the_epoch_and_writes_what_was_learned(tmp_pa
 
 def test_a_second_ctrl_c_gives_up_and_leaves_nothing(tmp_path: Path) -> None:
     # One epoch over so many rows takes long enough for the second signal.
-    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(60_000, 4)), columns=list("abcd"))
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(400_000, 4)), columns=list("abcd"))
     frame.to_parquet(tmp_path / "many.parquet")
     process = start_watched(tmp_path, "detect", "many.parquet", "--epochs", "1000000")
     process.send_signal(signal.SIGINT)
