@@ -107,7 +107,7 @@ def write_pages(results: dict[str, dict[str, Any]]) -> None:
         "",
         "AUC / AP of every method at its default settings, one seed, anomalies positive. Digits, wine, breast cancer:",
         "one class is normal, outliers make 0.3 times as many. Paper data: class 0 is normal, c = 0.5 (Fashion-MNIST",
-        f"0.1). To keep the table quick, networks train {EPOCHS['image']} epochs on images (GT: one, narrow) and, where",
+        f"0.1). To keep the table quick, networks train {EPOCHS['image']} epochs on images (GT one, narrow) and, where",
         f"their number of epochs is fixed, {EPOCHS['table']} on rows. Made by `python -m benchmarks.methods`.",
         "",
         "| method | " + " | ".join(titles) + " |",
