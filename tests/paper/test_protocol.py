@@ -122,7 +122,7 @@ class TestOnThePaperData:
 
     @pytest.mark.parametrize(
         ("name", "expected"),
-        [("reuters", 0.83), ("fashion-mnist", 0.84), ("caltech-101", 0.81), ("tiny-imagenet-deep", 0.93)],
+        [("reuters", 0.865), ("fashion-mnist", 0.84), ("caltech-101", 0.81), ("tiny-imagenet-deep", 0.93)],
     )
     def test_the_centroid_reaches_what_was_measured_before(self, name: str, expected: float) -> None:
         vectors, y = vectorise(datasets.load(name), "paper")
