@@ -93,7 +93,8 @@ class AutoencoderDetector(NeuralDetector):
         the errors; 0 trains on all rows.
     warm_up : share of the epochs before trimming begins.
     n_members : number of independently initialised members whose standardised scores are averaged.
-    encoder, decoder : modules of your own in place of the paper's; both or none.
+    encoder, decoder : modules of your own in place of the paper's; both or none. A decoder takes codes of one width:
+        give ``intrinsic_dim`` as one number with them.
     warm_start : a second ``fit`` goes on from where the first one ended.
     **common : see :class:`rsrae.detectors.neural.NeuralDetector`.
     """
