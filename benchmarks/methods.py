@@ -19,6 +19,7 @@ from sklearn import datasets
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from rsrae.detectors import METHODS, make_detector
+from rsrae.paper.measure import as_accepted
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results" / "methods.json"
@@ -65,8 +66,7 @@ def measure(method: str, load: Callable[[], Trial]) -> dict[str, float] | str:
     kind = "images" if getattr(X, "ndim", 2) > 2 else "table"
     if kind == "table" and "table" not in detector.accepts:
         return "images only"
-    if kind == "images" and "images" not in detector.accepts:
-        X = X.reshape(len(X), -1)
+    X = as_accepted(X, detector.accepts, method)
     parameters = detector.get_params()
     settings: dict[str, Any] = {"random_state": 0} if "random_state" in parameters else {}
     if method == "gt":
