@@ -142,11 +142,12 @@ def orthogonality_step(network: Network, *, learning_rate: float, threshold: flo
     """Minimise RSR2 in A."""
     start, stop = network.A_bounds
     buffer = torch.zeros_like(network.gradients[start:stop])
+    in_A = _as_A(buffer, network)
     optimiser = Adam(network.parameters[start:stop], buffer, learning_rate)
 
     def gradient(batch: Batch, weights: Tensor | None) -> Tensor:
-        loss, in_A = orthogonality_gradient(network.A, network.identity)
-        _as_A(buffer, network).copy_(in_A)
+        loss, gradient_in_A = orthogonality_gradient(network.A, network.identity)
+        in_A.copy_(gradient_in_A)
         return loss
 
     return Step("orthogonality", gradient, optimiser.step, threshold)
