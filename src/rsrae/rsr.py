@@ -132,10 +132,16 @@ class PowerLoss(NamedTuple):
     gradient: Tensor  # (..., rows, width)
 
 
-def power_loss_gradient(residual: Tensor, power: float, weights: Tensor | None = None) -> PowerLoss:
-    """The mean of ``||r||_2 ** power`` over rows, weighted, with its derivative in ``residual``."""
+def power_loss_gradient(
+    residual: Tensor, power: float, weights: Tensor | None = None, *, in_place: bool = False
+) -> PowerLoss:
+    """The mean of ``||r||_2 ** power`` over rows, weighted, with its derivative in ``residual``.
+
+    ``in_place`` writes the derivative over the residuals.
+    """
     loss, scale = weighted_mean_power(floored_norms(residual), power, weights)
-    return PowerLoss(loss, residual * scale.unsqueeze(-1))
+    scale = scale.unsqueeze(-1)
+    return PowerLoss(loss, residual.mul_(scale) if in_place else residual * scale)
 
 
 def weighted_mean_power(norms: Tensor, power: float, weights: Tensor | None) -> tuple[Tensor, Tensor]:

@@ -55,9 +55,18 @@ class SparseBatch:
             else:
                 scatter_outer(part, gradient, target)
 
+    def subtract_from(self, dense: Tensor) -> None:
+        """Take the rows away from ``dense`` (contiguous, of this shape), in place."""
+        for part, target in zip(self._parts, dense, strict=True):
+            places = part.row_numbers() * self.n_columns + part.columns
+            target.view(-1).index_add_(0, places, part.values, alpha=-1)
+
     def to_dense(self) -> Tensor:
         """The batch as one dense tensor ``(members, rows, columns)``."""
-        return torch.from_numpy(np.stack([rows.toarray() for rows in self.members])).to(self.device)
+        dense = np.zeros(self.shape, dtype=self.members[0].dtype)
+        for rows, target in zip(self.members, dense, strict=True):
+            rows.toarray(out=target)
+        return torch.from_numpy(dense).to(self.device)
 
 
 Batch = Tensor | SparseBatch
@@ -70,8 +79,11 @@ class _Part:
         self.values = torch.from_numpy(rows.data).to(device)
         self.counts: np.ndarray[Any, np.dtype[np.int64]] = np.diff(rows.indptr)
 
+    def row_numbers(self) -> Tensor:
+        """The row of each value."""
+        return torch.repeat_interleave(torch.from_numpy(self.counts)).to(self.columns.device)
+
 
 def scatter_outer(part: _Part, gradient: Tensor, target: Tensor) -> None:
     """``X.T @ G`` for one member on any device."""
-    row_of = torch.repeat_interleave(torch.from_numpy(part.counts)).to(gradient.device)
-    target.zero_().index_add_(0, part.columns.long(), gradient[row_of] * part.values[:, None])
+    target.zero_().index_add_(0, part.columns.long(), gradient[part.row_numbers()] * part.values[:, None])

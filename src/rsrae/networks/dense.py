@@ -152,6 +152,7 @@ class DenseNetwork(Network):
         self._wire()
         self._initialise(generators, intrinsic_dims or [architecture.intrinsic_dim] * self.n_members)
         self._pass: _Pass | None = None
+        self._buffers: tuple[Tensor, Tensor] | None = None
 
     # -- training ------------------------------------------------------------------------------------------------
 
@@ -167,9 +168,8 @@ class DenseNetwork(Network):
 
     def gradient(self, batch: Batch, p: float, weights: Tensor | None, joint: Joint | None = None) -> Tensor:
         """Loss of each member; all gradients are left in ``gradients``."""
-        batch = self._densify_unless_linear(batch)
         self._pass = kept = self._forward(batch, training=True)
-        if isinstance(batch, SparseBatch):
+        if isinstance(batch, SparseBatch) and self.architecture.output_activation == "linear":
             loss, gradient_h = self._sparse_output_gradient(batch, kept.h, p, weights)
         else:
             loss, gradient_h = self._dense_output_gradient(batch, kept.h, p, weights)
@@ -212,8 +212,8 @@ class DenseNetwork(Network):
 
     def similarity(self, batch: Batch) -> Similarity:
         """The inner products of the scores; with a linear output layer no dense row is made."""
-        batch = self._for_all_members(self._densify_unless_linear(batch))
-        if not isinstance(batch, SparseBatch):
+        batch = self._for_all_members(batch)
+        if not isinstance(batch, SparseBatch) or self.architecture.output_activation != "linear":
             return super().similarity(batch)
         h = self._forward(batch, training=False).h
         inner = (batch.product(self.V) * h).sum(-1)
@@ -247,7 +247,7 @@ class DenseNetwork(Network):
             name: tensor.to(device=twin.device, dtype=dtype, copy=True) for name, tensor in self._statistics.items()
         }
         twin.identity = None if self.identity is None else self.identity.to(device=twin.device, dtype=dtype)
-        twin._pass = None
+        twin._pass = twin._buffers = None
         twin._wire()
         return twin
 
@@ -259,7 +259,7 @@ class DenseNetwork(Network):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self.gradients = torch.zeros_like(self.parameters)
-        self._pass = None
+        self._pass = self._buffers = None
         self._wire()
 
     # -- inside --------------------------------------------------------------------------------------------------
@@ -286,12 +286,25 @@ class DenseNetwork(Network):
     def _output(self, h: Tensor) -> Tensor:
         return ACTIVATIONS[self.architecture.output_activation].forward(torch.bmm(h, self.V.mT))
 
-    def _dense_output_gradient(self, x: Tensor, h: Tensor, p: float, weights: Tensor | None) -> tuple[Tensor, Tensor]:
-        x_hat = self._output(h)
-        loss, gradient = power_loss_gradient(x_hat - x, p, weights)
-        gradient = ACTIVATIONS[self.architecture.output_activation].backward(gradient, x_hat)
+    def _dense_output_gradient(self, x: Batch, h: Tensor, p: float, weights: Tensor | None) -> tuple[Tensor, Tensor]:
+        # With many columns these are the largest tensors by far, and fresh memory costs as much as the arithmetic.
+        x_hat, residual = self._output_buffers(h)
+        activation = ACTIVATIONS[self.architecture.output_activation]
+        activation.forward(torch.bmm(h, self.V.mT, out=x_hat))
+        if isinstance(x, SparseBatch):
+            x.subtract_from(residual.copy_(x_hat))
+        else:
+            torch.sub(x_hat, x, out=residual)
+        loss, gradient = power_loss_gradient(residual, p, weights, in_place=True)
+        gradient = activation.backward(gradient, x_hat)
         torch.bmm(gradient.mT, h, out=self._V_gradient)
         return loss, torch.bmm(gradient, self.V)
+
+    def _output_buffers(self, h: Tensor) -> tuple[Tensor, Tensor]:
+        shape = (*h.shape[:2], self.n_columns)
+        if self._buffers is None or self._buffers[0].shape != shape:
+            self._buffers = h.new_empty(shape), h.new_empty(shape)
+        return self._buffers
 
     def _sparse_output_gradient(
         self, x: SparseBatch, h: Tensor, p: float, weights: Tensor | None
@@ -321,11 +334,6 @@ class DenseNetwork(Network):
             below = self.encoder[number].backward(gradient, trace[number], needs_input=number > 0)
             if below is not None:
                 gradient = below
-
-    def _densify_unless_linear(self, batch: Batch) -> Batch:
-        if isinstance(batch, SparseBatch) and self.architecture.output_activation != "linear":
-            return batch.to_dense()
-        return batch
 
     def _for_all_members(self, batch: Batch) -> Batch:
         # Scoring shows every member the same rows.
