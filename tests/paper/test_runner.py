@@ -3,6 +3,7 @@ import select
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,18 @@ def test_every_cell_is_run_once_and_a_second_run_does_only_what_is_missing(tmp_p
     again = run_cells(cells(7), path, measure=quick_measure)
     assert (again.finished, again.found) == (1, 6)
     assert path.read_bytes().startswith(before)
+
+
+def test_the_same_work_in_another_experiment_is_not_done_again(tmp_path: Path) -> None:
+    run_cells(cells(2), tmp_path / "first.jsonl", measure=quick_measure)
+    elsewhere = read_rows(tmp_path / "first.jsonl")
+    others = [replace(cell, experiment="variants") for cell in cells(3)]
+    summary = run_cells(others, tmp_path / "second.jsonl", measure=quick_measure, elsewhere=elsewhere)
+    rows = {row["id"]: row for row in read_rows(tmp_path / "second.jsonl")}
+    assert (summary.finished, summary.found) == (1, 2)
+    assert [rows[cell.id].get("measured_in") for cell in others] == ["swiss-roll", "swiss-roll", None]
+    assert {row["experiment"] for row in rows.values()} == {"variants"}
+    assert rows[others[0].id]["auc"] == elsewhere[0]["auc"]
 
 
 def test_a_failed_cell_is_recorded_stops_nothing_and_is_tried_again(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import time
 import warnings
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -26,7 +26,7 @@ from rsrae.paper import datasets
 from rsrae.paper.cells import CODE_VERSION, Cell
 from rsrae.paper.experiments import Profile, plan
 from rsrae.paper.measure import environment, measure
-from rsrae.paper.results import Row, appending, read_rows
+from rsrae.paper.results import Row, appending, finished_rows, read_rows
 
 Measure = Callable[[Cell], dict[str, Any]]
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
@@ -74,6 +74,9 @@ def run(
 ) -> RunSummary:
     """Run the cells of an experiment that are not in ``results_dir/<experiment>.jsonl`` yet.
 
+    A cell that another experiment has measured already (the same work, the same code) is taken from its file, with
+    a note in ``measured_in``. Only "runtime" measures everything itself: its times are of one run.
+
     Parameters
     ----------
     experiment : one of `rsrae.paper.experiments.ids`.
@@ -103,7 +106,9 @@ def run(
             f"{experiment}: not on this machine: {', '.join(missing)}; "
             f"set RSRAE_DATA, use 'rsrae data fetch NAME', or choose other data"
         )
-    return run_cells(cells, results_dir / f"{experiment}.jsonl", jobs=jobs, progress=progress)
+    path = results_dir / f"{experiment}.jsonl"
+    elsewhere = [] if experiment == "runtime" else _rows_of_others(results_dir, path)
+    return run_cells(cells, path, jobs=jobs, progress=progress, elsewhere=elsewhere)
 
 
 def run_cells(
@@ -113,8 +118,12 @@ def run_cells(
     jobs: int = 1,
     progress: Callable[[RunProgress], None] | None = None,
     measure: Measure = measure,
+    elsewhere: Iterable[Row] = (),
 ) -> RunSummary:
-    """Run the cells that ``path`` does not hold yet and append each as it ends."""
+    """Run the cells that ``path`` does not hold yet and append each as it ends.
+
+    Rows of ``elsewhere`` that are the same work in another experiment are taken over instead.
+    """
     if jobs < 1:
         raise ParameterError(f"jobs must be at least 1, got {jobs}")
     started = time.perf_counter()
@@ -123,6 +132,11 @@ def run_cells(
         earlier = [row for row in read_rows(path) if row["status"] == "ok"]
         known = {row["id"] for row in earlier}
         missing = deque(cell for cell in cells if cell.id not in known)
+        twins = {_work_of(Cell.from_row(row)): row for row in elsewhere}
+        for cell in [cell for cell in missing if _work_of(cell) in twins]:
+            twin = twins[_work_of(cell)]
+            results.append({"measured_in": twin["experiment"], **twin, **cell.as_row(), "id": cell.id})
+            missing.remove(cell)
         found = len(cells) - len(missing)
         clock = _Clock(earlier, jobs)
         finished = failed = 0
@@ -144,6 +158,15 @@ def run_cells(
                 failed += 1
             report(row)
     return RunSummary(finished, failed, found, time.perf_counter() - started)
+
+
+def _rows_of_others(results_dir: Path, own: Path) -> list[Row]:
+    rows = (row for path in sorted(results_dir.glob("*.jsonl")) if path != own for row in finished_rows(path))
+    return [row for row in rows if row["code_version"] == CODE_VERSION and row["experiment"] != "runtime"]
+
+
+def _work_of(cell: Cell) -> Cell:
+    return replace(cell, experiment="")
 
 
 def _rows_as_they_come(missing: deque[Cell], jobs: int, measure: Measure) -> Iterable[tuple[Cell, Row]]:
