@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from rsrae.scoring import cosine_distance, euclidean_distance, robust_location_and_spread
+from rsrae.scoring import cosine_distance, distance, euclidean_distance, robust_location_and_spread
 
 
 def test_the_cosine_distance_is_one_minus_the_cosine(rng: np.random.Generator) -> None:
@@ -22,6 +22,23 @@ def test_the_cosine_distance_is_one_minus_the_cosine(rng: np.random.Generator) -
 def test_the_cosine_distance_of_same_opposite_and_missing_directions(x: float, x_hat: float, expected: float) -> None:
     got = cosine_distance(*(torch.tensor(v, dtype=torch.float64) for v in (x * x_hat, x * x, x_hat * x_hat)))
     assert got.item() == pytest.approx(expected, abs=1e-9)
+    assert distance(torch.tensor([x, 0.0]), torch.tensor([x_hat, 0.0]), "cosine").item() == pytest.approx(expected)
+
+
+def test_distances_of_rows_agree_with_those_of_inner_products(rng: np.random.Generator) -> None:
+    x, x_hat = torch.from_numpy(rng.normal(size=(2, 3, 20, 5)))
+    inner, squares, squares_hat = (x * x_hat).sum(-1), x.square().sum(-1), x_hat.square().sum(-1)
+    torch.testing.assert_close(distance(x, x_hat, "cosine"), cosine_distance(inner, squares, squares_hat))
+    by_squares = euclidean_distance(squares - 2 * inner + squares_hat)
+    torch.testing.assert_close(distance(x, x_hat, "euclidean"), by_squares)
+
+
+def test_nearly_equal_directions_keep_their_digits_in_single_precision() -> None:
+    angle = 1e-3
+    gap = distance(
+        torch.tensor([1.0, 0.0]), torch.tensor([np.cos(angle), np.sin(angle)], dtype=torch.float32), "cosine"
+    )
+    assert gap.item() == pytest.approx(1 - np.cos(angle), rel=1e-4)
 
 
 def test_the_euclidean_distance_survives_a_square_that_rounding_made_negative() -> None:

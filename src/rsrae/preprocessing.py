@@ -45,13 +45,22 @@ class Preprocessor:
         return self.on(rows.dtype, rows.device)(rows)
 
     def on(self, dtype: torch.dtype, device: torch.device | str) -> Callable[[Tensor], Tensor]:
-        """``apply`` for one number type and device, with the constants already there."""
-        center, scale = (torch.from_numpy(v).to(device=device, dtype=dtype) for v in (self.center, self.scale))
+        """``apply`` for one number type and device, with the constants already there.
+
+        Rows in double precision are shifted and scaled in it, whatever comes out: a time in seconds since 1970 has
+        nothing left in single precision.
+        """
+        constants = {
+            kind: [torch.from_numpy(v).to(device=device, dtype=kind) for v in (self.center, self.scale)]
+            for kind in {dtype, torch.float64}
+        }
 
         def apply(rows: Tensor) -> Tensor:
-            prepared = (rows - center).div_(scale).flatten(start_dim=1)
+            kind = torch.float64 if rows.dtype == torch.float64 else dtype
+            center, scale = constants[kind]
+            prepared = (rows.to(device=device, dtype=kind) - center).div_(scale).to(dtype).flatten(start_dim=1)
             if self.tame:
-                prepared.asinh_()
+                prepared = _asinh(prepared)
             if self.unit_norm:
                 prepared.div_(torch.linalg.vector_norm(prepared, dim=1, keepdim=True).clamp_min_(1e-12))
             return prepared.view(rows.shape)
@@ -119,7 +128,7 @@ def holds_vectors(X: npt.NDArray[Any]) -> bool:
 
     So it is if there are at least 64 of them, their standard deviations lie within a factor of ten (the middle 80 %),
     and they are not centred: centred columns of one spread were standardised by somebody, who wants their sizes
-    compared.
+    compared. Nor may they lie so far from zero that all directions are the same.
 
     >>> rng = np.random.default_rng(0)
     >>> holds_vectors(rng.gamma(1.0, size=(100, 256))), holds_vectors(rng.normal(size=(100, 256)))
@@ -134,8 +143,8 @@ def holds_vectors(X: npt.NDArray[Any]) -> bool:
         if moving.sum() < FEWEST_COORDINATES:
             return False
         low, high = np.quantile(spread[moving], [0.1, 0.9])
-        is_centred = np.median(np.abs(mean[moving]) / spread[moving]) < 0.1
-    return bool(high <= 10 * low and not is_centred)
+        offset = np.median(np.abs(mean[moving]) / spread[moving])
+    return bool(high <= 10 * low and 0.1 <= offset <= 10)
 
 
 def robust_center_and_scale(
@@ -164,6 +173,13 @@ def robust_center_and_scale(
                 np.sqrt(np.mean(np.minimum(deviations, np.quantile(deviations, 0.99)) ** 2)) or deviations.max()
             )
     return center, scale
+
+
+def _asinh(z: Tensor) -> Tensor:
+    # torch's own takes eight times as long on a CPU. log1p keeps small values exact, hypot large ones finite.
+    size = z.abs()
+    root = torch.hypot(size, torch.ones((), dtype=z.dtype, device=z.device)).add_(1)
+    return torch.div(size, root, out=root).mul_(size).add_(size).log1p_().copysign_(z)
 
 
 def _unit_cube(X: npt.NDArray[Any]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:

@@ -58,7 +58,7 @@ def test_the_step_leaves_the_gradient_of_its_loss_in_the_network(generator: torc
     architecture = Architecture((5,), intrinsic_dim=2, hidden=(6,))
     network = AutogradNetwork(architecture, build_module(architecture, generator))
     x = torch.randn(20, 5, generator=generator)
-    errors = (network.module(x).x_hat - x).square().sum(dim=1)
+    errors = torch.linalg.vector_norm(network.module(x).x_hat - x, dim=1).square()
     detector = DRAE(discrimination_weight=0.5)
     detector._line = two_group_line(errors.detach()).view(1, 1)
     loss = loss_from_the_formula(errors, errors.detach() <= detector._line[0], 0.5)

@@ -173,3 +173,24 @@ def test_a_second_process_with_the_same_seed_gives_the_same_scores() -> None:
     ]
     assert printed[0] == printed[1]
     assert len(printed[0]) > 150 * 16
+
+
+@pytest.mark.parametrize("shape", [(70, 3), (70, 7), (70, 40), (70, 333), (40, 9, 7, 2), (40, 12, 12)])
+def test_a_row_scores_the_same_to_the_last_bit_alone_in_any_batch_and_in_any_order(
+    shape: tuple[int, ...], rng: np.random.Generator
+) -> None:
+    X = rng.normal(size=shape)
+    detector = RSRAE(epochs=2, random_state=0).fit(X)
+    scores = detector.anomaly_score(X)
+    order = rng.permutation(len(X))
+    np.testing.assert_array_equal(detector.anomaly_score(X[order]), scores[order])
+    np.testing.assert_array_equal(detector.anomaly_score(X[3:30]), scores[3:30])
+    np.testing.assert_array_equal(np.concatenate([detector.anomaly_score(X[[i]]) for i in range(10)]), scores[:10])
+
+
+def test_times_in_seconds_since_1970_keep_their_differences(rng: np.random.Generator) -> None:
+    hours = rng.normal(size=(200, 3))
+    plain, shifted = RSRAE(epochs=3, random_state=0), RSRAE(epochs=3, random_state=0)
+    scores = plain.fit(hours).anomaly_score(hours)
+    since_1970 = 1.7e9 + 3600 * hours
+    np.testing.assert_allclose(shifted.fit(since_1970).anomaly_score(since_1970), scores, rtol=1e-3)

@@ -35,7 +35,7 @@ def image_network(**changes: object) -> AutogradNetwork:
 
 @pytest.mark.parametrize("joint", [None, Joint(0.2, 0.3, q=1.5)])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_losses_latents_and_similarities_are_those_of_the_dense_engine(joint: Joint | None, weighted: bool) -> None:
+def test_losses_latents_and_errors_are_those_of_the_dense_engine(joint: Joint | None, weighted: bool) -> None:
     engine = dense_network(TABLE)
     network = AutogradNetwork(TABLE, module_twin(engine))
     x = draw(1, 9, 7)
@@ -44,8 +44,7 @@ def test_losses_latents_and_similarities_are_those_of_the_dense_engine(joint: Jo
     torch.testing.assert_close(network.latent, engine.latent)
     torch.testing.assert_close(network.A, engine.A)
     torch.testing.assert_close(network.encode(x), engine.encode(x))
-    for got, wanted in zip(network.similarity(x), engine.similarity(x), strict=True):
-        torch.testing.assert_close(got, wanted)
+    torch.testing.assert_close(network.errors(x, "cosine"), engine.errors(x, "cosine"))
 
 
 def test_the_flat_buffers_are_the_parameters_and_gradients_of_the_module() -> None:

@@ -140,7 +140,7 @@ def test_scoring_does_not_move_running_statistics_but_training_does() -> None:
     network = dense_network(replace(SMALL, normalisation="batch"))
     before = network.state()
     network.reconstruct(draw(1, 5, 7))
-    network.similarity(draw(1, 5, 7))
+    network.errors(draw(1, 5, 7), "euclidean")
     assert all(torch.equal(before[name], tensor) for name, tensor in network.state().items())
     network.gradient(draw(1, 5, 7), 1.0, None)
     assert not torch.equal(before["encoder.0.mean"], network.state()["encoder.0.mean"])
@@ -214,13 +214,13 @@ def test_sparse_rows_give_the_loss_and_gradients_of_dense_ones(
     torch.testing.assert_close(network.gradients, gradients, rtol=1e-8, atol=1e-10)
 
 
+@pytest.mark.parametrize("scored_by", ["cosine", "euclidean"])
 @pytest.mark.parametrize("output_activation", ["linear", "tanh"])
-def test_sparse_rows_have_the_similarity_of_dense_ones(output_activation: str) -> None:
+def test_sparse_rows_have_the_errors_of_dense_ones(output_activation: str, scored_by: str) -> None:
     network = dense_network(replace(SMALL, output_activation=output_activation), n_members=2)
     batch = sparse_batch()
-    dense = network.similarity(batch.to_dense().expand(2, -1, -1))
-    for got, wanted in zip(network.similarity(batch), dense, strict=True):
-        torch.testing.assert_close(got.expand_as(wanted), wanted, rtol=1e-10, atol=1e-12)
+    dense = network.errors(batch.to_dense().expand(2, -1, -1), scored_by)
+    torch.testing.assert_close(network.errors(batch, scored_by), dense, rtol=1e-10, atol=1e-12)
 
 
 def test_sparse_rows_have_the_latents_and_reconstructions_of_dense_ones() -> None:

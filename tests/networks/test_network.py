@@ -85,11 +85,9 @@ def test_thresholds_are_handed_on(network: Network) -> None:
     assert orthogonality_step(network, learning_rate=1.0, threshold=0.3).threshold == 0.3
 
 
-def test_similarity_is_made_of_inner_products(network: Network) -> None:
+def test_errors_are_the_cosine_and_the_distance_to_the_reconstruction(network: Network) -> None:
     x = draw(1, 5, 7)
     x_hat = network.reconstruct(x)
-    similarity = network.similarity(x)
-    torch.testing.assert_close(similarity.inner, (x * x_hat).sum(-1))
-    torch.testing.assert_close(similarity.square_x, x.square().sum(-1))
-    torch.testing.assert_close(similarity.square_x_hat, x_hat.square().sum(-1))
-    torch.testing.assert_close(similarity.square_residual, (x - x_hat).square().sum(-1))
+    cosine = torch.nn.functional.cosine_similarity(x, x_hat, dim=-1)
+    torch.testing.assert_close(network.errors(x, "cosine"), 1 - cosine)
+    torch.testing.assert_close(network.errors(x, "euclidean"), (x - x_hat).norm(dim=-1))

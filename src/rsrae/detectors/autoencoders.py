@@ -14,6 +14,7 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
@@ -27,10 +28,10 @@ from rsrae.networks.autograd import AutogradNetwork
 from rsrae.networks.batches import Batch
 from rsrae.networks.dense import DenseNetwork
 from rsrae.networks.modules import Autoencoder, build_module
-from rsrae.networks.network import Network, Similarity
+from rsrae.networks.network import Network
 from rsrae.networks.rows import AnyRows, make_rows
 from rsrae.rsr import RSRLayer
-from rsrae.scoring import cosine_distance, euclidean_distance, robust_location_and_spread
+from rsrae.scoring import robust_location_and_spread
 from rsrae.thresholds import FloatArray, estimate_contamination
 from rsrae.training import Step, Trimming, limited_threads, train
 
@@ -367,19 +368,25 @@ class AutoencoderDetector(NeuralDetector):
         return Trimming(lambda: self._errors(network, rows), share, warm_up=warm_up)
 
     def _errors(self, network: Network, rows: AnyRows) -> Tensor:
-        blocks = [self._distance(network.similarity(batch)) for batch in rows.blocks(network.n_members)]
-        return torch.cat(blocks, dim=-1)
+        scored_by = self._score_name()
+        return torch.cat([network.errors(batch, scored_by) for batch in rows.blocks(network.n_members)], dim=-1)
 
     def _member_scores(self, X: Rows) -> Tensor:
-        rows = self._rows_to_score(X)
-        networks = self._scoring_networks()
-        with limited_threads(self.n_threads), torch.inference_mode():
-            return torch.cat([self._errors(network, rows) for network in networks])
+        # Dense rows come in even blocks, sparse ones in double precision: a row scores the same in any company.
+        if sp.issparse(X):
+            rows, networks = self._rows_to_score(X), self._scoring_networks()
+        else:
+            rows = make_rows(X, self.preprocessor_, device=self.device, cache=False, even=True)
+            networks = self.networks_
+        with limited_threads(self._scoring_threads(rows.n_rows)), torch.inference_mode():
+            scores = torch.cat([self._errors(network, rows) for network in networks])
+        return scores[:, : rows.n_rows].double()
 
-    def _distance(self, similarity: Similarity) -> Tensor:
-        if self._score_name() == "cosine":
-            return cosine_distance(similarity.inner, similarity.square_x, similarity.square_x_hat)
-        return euclidean_distance(similarity.square_residual)
+    def _scoring_threads(self, n_rows: int) -> int | None:
+        if self.n_threads is not None:
+            return self.n_threads
+        work = 2 * n_rows * sum(network.parameters.numel() for network in self.networks_)
+        return None if work > THREADS_PAY_FROM else 1
 
     def _score_name(self) -> str:
         if self.scored_by == "auto":

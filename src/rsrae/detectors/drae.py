@@ -102,7 +102,7 @@ class DRAE(AutoencoderDetector):
         optimiser = Adam(network.parameters, network.gradients, self.learning_rate)
 
         def gradient(batch: Batch, weights: Tensor | None) -> Tensor:
-            errors = network.similarity(batch).square_residual  # (members, rows)
+            errors = network.errors(batch, "euclidean").square()  # (members, rows)
             loss, in_errors = discrimination(errors, errors <= self._line, self.discrimination_weight)
             # The derivatives sum to one, which is what a weighted mean of squared errors asks of its weights.
             network.gradient(batch, 2.0, in_errors, None)
@@ -116,7 +116,7 @@ class DRAE(AutoencoderDetector):
         trimming = super()._selection(network, rows)
 
         def select(epoch: int) -> Selection | None:
-            squares = [network.similarity(batch).square_residual for batch in rows.blocks()]
+            squares = [network.errors(batch, "euclidean").square() for batch in rows.blocks()]
             # Networks are trained one after the other: the line is that of the one at work.
             self._line = two_group_line(torch.cat(squares, dim=-1)).unsqueeze(-1)  # (members, 1)
             return None if trimming is None else trimming(epoch)

@@ -15,8 +15,9 @@ from rsrae.detectors.base import check_choice, check_count, check_number
 from rsrae.detectors.decomposition import PENALTIES, Splitter, decomposition_step, to_dense
 from rsrae.detectors.neural import to_numpy
 from rsrae.networks.batches import Batch
-from rsrae.networks.network import Network, Similarity
+from rsrae.networks.network import Network
 from rsrae.networks.rows import AnyRows
+from rsrae.scoring import distance
 from rsrae.training import Step
 
 
@@ -89,14 +90,7 @@ class RDA(AutoencoderDetector):
         for batch in rows.blocks():
             x = to_dense(batch)
             x_hat = self._explained(network, x).flatten(start_dim=2)
-            x = x.flatten(start_dim=2)
-            similarity = Similarity(
-                inner=(x * x_hat).sum(-1),
-                square_x=x.square().sum(-1),
-                square_x_hat=x_hat.square().sum(-1),
-                square_residual=(x - x_hat).square().sum(-1),
-            )
-            blocks.append(self._distance(similarity))
+            blocks.append(distance(x.flatten(start_dim=2), x_hat, self._score_name()))
         return torch.cat(blocks, dim=-1)
 
     def _explained(self, network: Network, x: Tensor) -> Tensor:

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from rsrae.networks.architecture import ACTIVATIONS, NORM_EPS, Activation, Architecture
 from rsrae.networks.batches import Batch, SparseBatch
-from rsrae.networks.network import Joint, Network, Similarity, copy_exactly
+from rsrae.networks.network import Joint, Network, copy_exactly
 from rsrae.rsr import (
     SQUARED_NORM_FLOOR,
     initial_subspace,
@@ -31,8 +31,12 @@ from rsrae.rsr import (
     row_norms,
     weighted_mean_power,
 )
+from rsrae.scoring import cosine_distance, euclidean_distance
 
 RUNNING_MOMENTUM = 0.1
+# Products with fewer columns go through narrow_product: it is faster, and torch.bmm would then sum a row differently
+# by its place in the batch.
+NARROW = 16
 
 
 @dataclass
@@ -54,7 +58,12 @@ class _Layer:
 
     def forward(self, x: Batch, trace: _Trace | None) -> Tensor:
         """With a trace (training) batch statistics are used and everything backward needs is kept."""
-        y = x.product(self.W).add_(self.b) if isinstance(x, SparseBatch) else torch.baddbmm(self.b, x, self.W)
+        if isinstance(x, SparseBatch):
+            y = x.product(self.W).add_(self.b)
+        elif self.W.shape[2] < NARROW:
+            y = narrow_product(x, self.W).add_(self.b)
+        else:
+            y = torch.baddbmm(self.b, x, self.W)
         y = self.activation.forward(y)
         if self.gamma is None or self.beta is None:
             if trace is not None:
@@ -96,7 +105,7 @@ class _Layer:
         if not needs_input:
             return None
         # The decoder's first layer has as few inputs as the code has numbers.
-        is_narrow = self.W.shape[1] < 16
+        is_narrow = self.W.shape[1] < NARROW
         return narrow_product(gradient, self.W.mT) if is_narrow else torch.bmm(gradient, self.W.mT)
 
 
@@ -210,17 +219,18 @@ class DenseNetwork(Network):
         """``x_hat`` in scoring mode, dense."""
         return self._output(self._forward(self._for_all_members(batch), training=False).h)
 
-    def similarity(self, batch: Batch) -> Similarity:
-        """The inner products of the scores; with a linear output layer no dense row is made."""
+    def errors(self, batch: Batch, scored_by: str) -> Tensor:
+        """The score of every row; with a linear output layer no dense row is made."""
         batch = self._for_all_members(batch)
         if not isinstance(batch, SparseBatch) or self.architecture.output_activation != "linear":
-            return super().similarity(batch)
+            return super().errors(batch, scored_by)
         h = self._forward(batch, training=False).h
         inner = (batch.product(self.V) * h).sum(-1)
         square_x_hat = ((h @ (self.V.mT @ self.V)) * h).sum(-1)
         square_x = batch.square_norms
-        square_residual = (square_x - 2 * inner + square_x_hat).clamp_min(0)
-        return Similarity(inner, square_x, square_x_hat, square_residual)
+        if scored_by == "cosine":
+            return cosine_distance(inner, square_x, square_x_hat)
+        return euclidean_distance(square_x - 2 * inner + square_x_hat)
 
     # -- state ---------------------------------------------------------------------------------------------------
 
@@ -284,7 +294,8 @@ class DenseNetwork(Network):
         return _Pass(encoder, decoder, latent, raw_code, norms, code, h)
 
     def _output(self, h: Tensor) -> Tensor:
-        return ACTIVATIONS[self.architecture.output_activation].forward(torch.bmm(h, self.V.mT))
+        multiply = narrow_product if self.n_columns < NARROW else torch.bmm
+        return ACTIVATIONS[self.architecture.output_activation].forward(multiply(h, self.V.mT))
 
     def _dense_output_gradient(self, x: Batch, h: Tensor, p: float, weights: Tensor | None) -> tuple[Tensor, Tensor]:
         # With many columns these are the largest tensors by far, and fresh memory costs as much as the arithmetic.

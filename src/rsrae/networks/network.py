@@ -15,6 +15,7 @@ from torch import Tensor
 from rsrae.networks.architecture import Architecture
 from rsrae.networks.batches import Batch, SparseBatch
 from rsrae.rsr import orthogonality_gradient, projection_gradient
+from rsrae.scoring import distance
 from rsrae.training import Adam, Step
 
 Scope = Literal["A", "encoder"]
@@ -26,15 +27,6 @@ class Joint(NamedTuple):
     lambda1: float
     lambda2: float
     q: float = 1.0
-
-
-class Similarity(NamedTuple):
-    """What every score is made of, per row: ``(members, rows)`` each."""
-
-    inner: Tensor  # x . x_hat
-    square_x: Tensor  # ||x||**2
-    square_x_hat: Tensor  # ||x_hat||**2
-    square_residual: Tensor  # ||x - x_hat||**2
 
 
 class Network(ABC):
@@ -76,16 +68,10 @@ class Network(ABC):
     def reconstruct(self, batch: Batch) -> Tensor:
         """``x_hat`` in scoring mode, with the shape of the batch."""
 
-    def similarity(self, batch: Batch) -> Similarity:
-        """The inner products that cosine and distance are made of."""
-        x_hat = self.reconstruct(batch).flatten(start_dim=2)
+    def errors(self, batch: Batch, scored_by: str) -> Tensor:
+        """The score of every row, ``(members, rows)``."""
         x = (batch.to_dense() if isinstance(batch, SparseBatch) else batch).flatten(start_dim=2)
-        return Similarity(
-            inner=(x * x_hat).sum(-1),
-            square_x=x.square().sum(-1),
-            square_x_hat=x_hat.square().sum(-1),
-            square_residual=(x - x_hat).square().sum(-1),
-        )
+        return distance(x, self.reconstruct(batch).flatten(start_dim=2), scored_by)
 
     @abstractmethod
     def state(self) -> dict[str, Tensor]:

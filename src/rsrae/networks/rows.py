@@ -17,10 +17,15 @@ from rsrae.preprocessing import Preprocessor
 # A table up to this size is preprocessed once; a larger one batch by batch, to spare memory.
 CACHE_BYTES = 64 * 2**20
 BLOCK_VALUES = 2**18  # values in a block of scoring, over all members
+BLOCK_ROWS = 512  # at most
 
 
 class DenseRows:
-    """A table or images; ``X`` is not copied unless it is small."""
+    """A table or images; ``X`` is not copied unless it is small.
+
+    With ``even``, all blocks have the same number of rows, a power of two, the last one filled up with zeros: kernels
+    choose their order of summation by the shape, so a row then scores the same to the last bit wherever it stands.
+    """
 
     def __init__(
         self,
@@ -30,13 +35,14 @@ class DenseRows:
         dtype: torch.dtype = torch.float32,
         device: torch.device | str = "cpu",
         cache: bool = True,
+        even: bool = False,
     ) -> None:
         self.n_rows = X.shape[0]
-        self._dtype, self._device = dtype, device
+        self._device, self._even = device, even
         self._preprocess: Callable[[Tensor], Tensor] | None = preprocessor.on(dtype, device)
         self._X = torch.from_numpy(_readable(X))
         if cache and X.size * dtype.itemsize <= CACHE_BYTES:
-            self._X = self._preprocess(self._X.to(device=device, dtype=dtype))
+            self._X = self._preprocess(self._X)
             self._preprocess = None
 
     def take(self, index: Tensor) -> Tensor:
@@ -46,13 +52,16 @@ class DenseRows:
 
     def blocks(self, n_members: int = 1) -> Iterator[Batch]:
         """All rows in order, as batches ``(1, rows, ...)`` that this many members can score at once."""
-        size = max(1, BLOCK_VALUES // (n_members * max(128, self._X[0].numel())))
+        size = min(BLOCK_ROWS, BLOCK_VALUES // (n_members * max(128, self._X[0].numel())))
+        size = 2 ** (max(1, size).bit_length() - 1)  # no kernel has a remainder of rows to treat in another way
         for start in range(0, self.n_rows, size):
-            yield self._prepare(self._X[start : start + size]).unsqueeze(0)
+            block = self._prepare(self._X[start : start + size])
+            if self._even and len(block) < size:
+                block = torch.cat([block, block.new_zeros(size - len(block), *block.shape[1:])])
+            yield block.unsqueeze(0)
 
     def _prepare(self, rows: Tensor) -> Tensor:
-        rows = rows.to(device=self._device, dtype=self._dtype)
-        return rows if self._preprocess is None else self._preprocess(rows)
+        return rows.to(self._device) if self._preprocess is None else self._preprocess(rows)
 
 
 class SparseRows:
@@ -94,11 +103,12 @@ def make_rows(
     dtype: torch.dtype = torch.float32,
     device: torch.device | str = "cpu",
     cache: bool = True,
+    even: bool = False,
 ) -> AnyRows:
     """Rows of either kind."""
     if sp.issparse(X):
         return SparseRows(X, preprocessor, dtype=dtype, device=device)
-    return DenseRows(X, preprocessor, dtype=dtype, device=device, cache=cache)
+    return DenseRows(X, preprocessor, dtype=dtype, device=device, cache=cache, even=even)
 
 
 def _readable(X: npt.NDArray[Any]) -> npt.NDArray[Any]:
