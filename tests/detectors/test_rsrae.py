@@ -194,3 +194,11 @@ def test_times_in_seconds_since_1970_keep_their_differences(rng: np.random.Gener
     scores = plain.fit(hours).anomaly_score(hours)
     since_1970 = 1.7e9 + 3600 * hours
     np.testing.assert_allclose(shifted.fit(since_1970).anomaly_score(since_1970), scores, rtol=1e-3)
+
+
+@pytest.mark.parametrize("scope", ["A", "encoder"])
+def test_a_member_of_dimension_zero_learns_one_image_for_all(scope: str, easy_images: Any) -> None:
+    detector = RSRAE(n_members=1, intrinsic_dim=(0,), epochs=3, rsr_scope=scope, random_state=0).fit(easy_images.X)
+    points = detector.reconstruct(easy_images.X[:3])
+    np.testing.assert_array_equal(points[0], points[1])
+    assert detector.history_["reconstruction"][-1] < detector.history_["reconstruction"][0]

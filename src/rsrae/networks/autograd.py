@@ -76,6 +76,9 @@ class AutogradNetwork(Network):
     def encoder_gradient(self, in_latent: Tensor, out: Tensor) -> None:
         """The encoder's gradient for the last batch, written into ``out``."""
         assert self._last is not None, "gradient() comes first"
+        if self.module.is_point:
+            out.zero_()
+            return
         with torch.enable_grad():
             gradients = torch.autograd.grad(
                 self._last.latent, self._encoder_parameters, in_latent[0].clone(), retain_graph=True

@@ -30,9 +30,10 @@ class Autoencoder(nn.Module):
     Parameters
     ----------
     encoder : maps a batch to latents; whatever it returns is flattened to ``(rows, D)``.
-    rsr : the layer A.
+    rsr : the layer A; where it is zero for good (``is_point``), neither it nor the encoder is asked.
     decoder : maps codes ``(rows, d)`` back to the shape of the input.
     normalise_code : whether the code is scaled to unit l2 norm before the decoder, as in the paper.
+    is_point : the code is always zero, and the decoder gives one point for all items.
 
     Examples
     --------
@@ -41,15 +42,28 @@ class Autoencoder(nn.Module):
     torch.Size([3, 5])
     """
 
-    def __init__(self, encoder: nn.Module, rsr: RSRLayer, decoder: nn.Module, *, normalise_code: bool = True) -> None:
+    def __init__(
+        self,
+        encoder: nn.Module,
+        rsr: RSRLayer,
+        decoder: nn.Module,
+        *,
+        normalise_code: bool = True,
+        is_point: bool = False,
+    ) -> None:
         super().__init__()
         self.encoder = encoder
         self.rsr = rsr
         self.decoder = decoder
         self.normalise_code = normalise_code
+        self.is_point = is_point
 
     def forward(self, x: Tensor) -> Forward:
         """Latent, code and reconstruction of a batch."""
+        if self.is_point:
+            latent = x.new_zeros(x.shape[0], self.rsr.A.shape[0])
+            point = self.decoder(x.new_zeros(1, self.rsr.A.shape[1]))
+            return Forward(latent, self.rsr(latent), point.expand(x.shape))
         latent = self.encoder(x).flatten(start_dim=1)
         code = self.rsr(latent)
         entering = code / row_norms(code).unsqueeze(-1) if self.normalise_code else code
@@ -79,7 +93,7 @@ def build_module(architecture: Architecture, generator: torch.Generator) -> Auto
             # Where A and the weights behind it are both zero, so are their gradients: they stay zero.
             rsr.A.zero_()
             decoder[0].weight.zero_()  # type: ignore[operator]
-    return Autoencoder(encoder, rsr, decoder, normalise_code=architecture.normalise_code)
+    return Autoencoder(encoder, rsr, decoder, normalise_code=architecture.normalise_code, is_point=is_point)
 
 
 def dense_modules(architecture: Architecture) -> tuple[nn.Sequential, nn.Sequential, int]:

@@ -370,8 +370,8 @@ _EXPERIMENTS = {
             "figures 1 and 2",
             "At c = 0.5, RSRAE has all classes, and five seeds with the authors' recipe; elsewhere there is one seed, "
             "and c = 0.1, 0.5, 0.9. At c = 0.1 and 0.9, RSRAE has one class, as have DSEBM, DAGMM and GT everywhere. "
-            "On Fashion-MNIST, the networks have c = 0.5, and RSRAE has three classes. GT's network is narrower than the "
-            "published one.",
+            "On Fashion-MNIST, the networks have c = 0.5, and RSRAE has three classes. GT's network is narrower than "
+            "the published one.",
             _main,
         ),
         Experiment(
