@@ -179,22 +179,15 @@ def projection_gradient(
     With ``C = Z A`` (``code``, if it is known already), the residual ``R = Z - C A'`` and the diagonal S that makes
     ``dL/dR = S R``::
 
-        dL/dA = -(Z' S C (2 I - A'A) - A (C' S C))        dL/dZ = S R - (S R A) A'
-
-    One product as large as the latents beside the residual itself; all others are as small as A'A.
+        dL/dA = -(Z' S R A + R' S C)        dL/dZ = S R - (S R A) A'
     """
     code = narrow_product(latent, A) if code is None else code  # (..., rows, d)
     residual = latent - product(code, A.mT)
     loss, scale = weighted_mean_power(floored_norms(residual), q, weights)
-    scale = scale.unsqueeze(-1)
-    scaled = code * scale
-    twice = product(A.mT, A).neg_()
-    twice.diagonal(dim1=-2, dim2=-1).add_(2)  # 2 I - A'A
-    in_A = narrow_product(A, product(code.mT, scaled)) - narrow_product(narrow_product(latent.mT, scaled), twice)
-    in_latent = None
-    if with_latent:
-        gradient = residual * scale
-        in_latent = gradient - product(narrow_product(gradient, A), A.mT)
+    pull = residual.mul_(scale.neg().unsqueeze(-1))  # -S R
+    in_plane = narrow_product(pull, A)  # -S R A
+    in_A = product(in_plane.mT, latent).add_(product(code.mT, pull)).mT
+    in_latent = product(in_plane, A.mT).sub_(pull) if with_latent else None
     return ProjectionGradient(loss, in_A, in_latent)
 
 
@@ -205,7 +198,7 @@ def orthogonality_gradient(A: Tensor, identity: Tensor | None = None) -> tuple[T
         excess.diagonal(dim1=-2, dim2=-1).sub_(1)
     else:
         excess.sub_(identity)
-    return excess.square().sum(dim=(-2, -1)), narrow_product(A, excess).mul_(4)
+    return excess.square().sum(dim=(-2, -1)), product(excess, A.mT).mul_(4).mT
 
 
 def narrow_product(left: Tensor, right: Tensor) -> Tensor:

@@ -29,14 +29,14 @@ class Activation(NamedTuple):
 _aten = torch.ops.aten
 
 ACTIVATIONS: dict[str, Activation] = {
-    "tanh": Activation(torch.tanh_, lambda g, y: _aten.tanh_backward(g, y, grad_input=g), nn.Tanh),
-    "relu": Activation(torch.relu_, lambda g, y: _aten.threshold_backward(g, y, 0, grad_input=g), nn.ReLU),
+    "tanh": Activation(torch.tanh_, lambda g, y: _aten.tanh_backward.grad_input(g, y, grad_input=g), nn.Tanh),
+    "relu": Activation(torch.relu_, lambda g, y: _aten.threshold_backward.grad_input(g, y, 0, grad_input=g), nn.ReLU),
     "leaky_relu": Activation(
         lambda x: nn.functional.leaky_relu_(x, LEAKY_SLOPE),
-        lambda g, y: _aten.leaky_relu_backward(g, y, LEAKY_SLOPE, True, grad_input=g),
+        lambda g, y: _aten.leaky_relu_backward.grad_input(g, y, LEAKY_SLOPE, True, grad_input=g),
         lambda: nn.LeakyReLU(LEAKY_SLOPE),
     ),
-    "sigmoid": Activation(torch.sigmoid_, lambda g, y: _aten.sigmoid_backward(g, y, grad_input=g), nn.Sigmoid),
+    "sigmoid": Activation(torch.sigmoid_, lambda g, y: _aten.sigmoid_backward.grad_input(g, y, grad_input=g), nn.Sigmoid),
     "linear": Activation(lambda x: x, lambda g, y: g, nn.Identity),
 }
 

@@ -131,8 +131,11 @@ def orthogonality_step(network: Network, *, learning_rate: float, threshold: flo
     in_A = _as_A(buffer, network)
     optimiser = Adam(network.parameters[start:stop], buffer, learning_rate)
 
+    d = network.A.shape[-1]
+    identity = torch.eye(d, out=buffer.new_empty(d, d)) if network.identity is None else network.identity
+
     def gradient(batch: Batch, weights: Tensor | None) -> Tensor:
-        loss, gradient_in_A = orthogonality_gradient(network.A, network.identity)
+        loss, gradient_in_A = orthogonality_gradient(network.A, identity)
         in_A.copy_(gradient_in_A)
         return loss
 
