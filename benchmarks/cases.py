@@ -147,9 +147,9 @@ def members(run: Run, result: Result) -> None:
     X = data.table(n_rows, n_columns)
     settings = {**SINGLE, "epochs": 3, "n_threads": None}
     contestants: dict[str, Callable[[], float]] = {
-        "1 member": lambda: _epoch_of(RSRAE(**settings), X),
-        "4 members": lambda: _epoch_of(RSRAE(**settings | {"n_members": 4}), X),
-        "8 members": lambda: _epoch_of(RSRAE(**settings | {"n_members": 8}), X),
+        "1 member": lambda: _epoch_of(RSRAE(rsr_scope="A", **settings), X),
+        "4 members": lambda: _epoch_of(RSRAE(rsr_scope="A", **settings | {"n_members": 4}), X),
+        "8 members": lambda: _epoch_of(RSRAE(rsr_scope="A", **settings | {"n_members": 8}), X),
     }
     values = interleave(contestants, run.rounds(5))
     result.add(f"epoch, {n_rows:,} x {n_columns}", values)
@@ -160,7 +160,7 @@ def scoring(run: Run, result: Result) -> None:
     """Rows per second on one thread, in double precision, against scikit-learn's IsolationForest."""
     n_rows, n_columns, trees = run.size((100_000, 100, 100), (500, 20, 10))
     train, X = data.table(2_000, n_columns, seed=1), data.table(n_rows, n_columns)
-    single = RSRAE(**SINGLE, epochs=1).fit(train)
+    single = RSRAE(rsr_scope="A", **SINGLE, epochs=1).fit(train)
     default = RSRAE(epochs=1, n_threads=1, random_state=0).fit(train)
     seconds = {
         "RSRAE, one member": timed(lambda: single.anomaly_score(X)),
@@ -237,7 +237,7 @@ def threads(run: Run, result: Result) -> None:
         X = data.table(n_rows, n_columns)
         settings = {**SINGLE, "epochs": max(2, 20_000 // n_rows)}
         choices = {"default": None, "one thread": 1, "two threads": 2}
-        detectors = {name: RSRAE(**settings | {"n_threads": n}) for name, n in choices.items()}
+        detectors = {name: RSRAE(rsr_scope="A", **settings | {"n_threads": n}) for name, n in choices.items()}
         contestants = {name: timed(partial(detector.fit, X)) for name, detector in detectors.items()}
         values = interleave(contestants, run.rounds(7))
         result.add(f"fit, {n_rows:,} x {n_columns}, {settings['epochs']} epochs", values)
@@ -306,7 +306,7 @@ def _table_contestants(
     settings = {**SINGLE, "epochs": epochs, "activation": "relu"}
     about = {"rows": n_rows, "columns": n_columns, "epochs": epochs, "batch_size": BATCH}
     contestants: dict[str, Callable[[], float]] = {
-        "RSRAE": lambda: _epoch_of(RSRAE(**settings), X, fits["RSRAE"]),
+        "RSRAE": lambda: _epoch_of(RSRAE(rsr_scope="A", **settings), X, fits["RSRAE"]),
         "AutoEncoder": lambda: _epoch_of(AutoEncoder(**settings), X),
         "naive torch RSRAE": lambda: _per_epoch(reference.naive_epochs(X, epochs=epochs, **NETWORK)),
         "matrix products alone": reference.matrix_products(n_rows, n_columns, **NETWORK),
@@ -364,7 +364,7 @@ def _judge_epoch(result: Result, values: Values, fits: Values, case: str) -> Non
 
 def _sparse_against_dense(run: Run, result: Result, name: str, X: sp.csr_array, n_rounds: int) -> None:
     settings = {**SINGLE, "epochs": run.size(5, 2), "activation": "tanh", "scaling": "none", "unit_norm": True}
-    ours, dense = RSRAE(**settings), RSRAE(**settings)
+    ours, dense = RSRAE(rsr_scope="A", **settings), RSRAE(rsr_scope="A", **settings)
     contestants = {
         "sparse rows": timed(partial(ours.fit, X)),
         "the same rows dense": timed(partial(dense.fit, X.toarray())),
@@ -384,7 +384,7 @@ def _sparse_against_dense(run: Run, result: Result, name: str, X: sp.csr_array, 
 def _image_contestants(X: npt.NDArray[np.uint8]) -> dict[str, Callable[[], float]]:
     settings = {**SINGLE, "epochs": 2, "activation": "tanh"}
     return {
-        "RSRAE": lambda: _epoch_of(RSRAE(**settings), X),
+        "RSRAE": lambda: _epoch_of(RSRAE(rsr_scope="A", **settings), X),
         "AutoEncoder": lambda: _epoch_of(AutoEncoder(**settings), X),
         "bare forward + backward": reference.bare_passes(X, batch_size=BATCH),
     }
@@ -392,7 +392,7 @@ def _image_contestants(X: npt.NDArray[np.uint8]) -> dict[str, Callable[[], float
 
 def _fit_of_three_epochs(n_rows: int, n_columns: int, d: int) -> Callable[[], float]:
     X = data.table(n_rows, n_columns)
-    return timed(partial(RSRAE(**SINGLE | {"intrinsic_dim": d}, epochs=3).fit, X))
+    return timed(partial(RSRAE(rsr_scope="A", **SINGLE | {"intrinsic_dim": d}, epochs=3).fit, X))
 
 
 def _sparse_memory(run: Run, result: Result) -> None:

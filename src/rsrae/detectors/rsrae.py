@@ -38,7 +38,7 @@ class RSRAE(AutoencoderDetector):
     ----------
     q : power of RSR1.
     p : power of the reconstruction loss.
-    rsr_learning_rate : of the two RSR steps; None takes ``learning_rate``.
+    rsr_learning_rate : of the two RSR steps; None takes ten times ``learning_rate``.
     rsr_scope : what RSR1 moves: "A" (the paper's text) or "encoder" (encoder and A, the authors' code).
     eps_ae, eps_rsr1, eps_rsr2 : a step rests while its loss is not above its threshold (the paper's are zero).
     **common : see :class:`rsrae.detectors.autoencoders.AutoencoderDetector`.
@@ -58,15 +58,16 @@ class RSRAE(AutoencoderDetector):
     def __init__(
         self,
         *,
-        intrinsic_dim: int | tuple[int, ...] = (0, 1, 4, 10),
+        intrinsic_dim: int | tuple[int, ...] = (0, 2, 4, 10),
         n_members: int = 4,
         epochs: int | str = "auto",
         learning_rate: float = 1e-3,
         trim: float | str = 0.4,
+        warm_up: float = 0.05,
         p: float = 1.0,
         q: float = 1.0,
         rsr_learning_rate: float | None = None,
-        rsr_scope: str = "A",
+        rsr_scope: str = "encoder",
         eps_ae: float = 0.0,
         eps_rsr1: float = 0.0,
         eps_rsr2: float = 0.0,
@@ -78,6 +79,7 @@ class RSRAE(AutoencoderDetector):
             epochs=epochs,
             learning_rate=learning_rate,
             trim=trim,
+            warm_up=warm_up,
             **common,
         )
         self.p = p
@@ -89,7 +91,7 @@ class RSRAE(AutoencoderDetector):
         self.eps_rsr2 = eps_rsr2
 
     def _steps(self, network: Network) -> list[Step[Batch]]:
-        rate = self.learning_rate if self.rsr_learning_rate is None else self.rsr_learning_rate
+        rate = 10 * self.learning_rate if self.rsr_learning_rate is None else self.rsr_learning_rate
         return [
             reconstruction_step(network, p=self.p, learning_rate=self.learning_rate, threshold=self.eps_ae),
             projection_step(
