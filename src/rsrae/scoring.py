@@ -22,7 +22,8 @@ def distance(x: Tensor, x_hat: Tensor, scored_by: str) -> Tensor:
     tensor(0.)
     """
     if scored_by == "euclidean":
-        return torch.linalg.vector_norm(x - x_hat, dim=-1)
+        residual_norm: Tensor = torch.linalg.vector_norm(x - x_hat, dim=-1)
+        return residual_norm
     norm, norm_hat = (torch.linalg.vector_norm(v, dim=-1, keepdim=True) for v in (x, x_hat))
     gap = (x / norm.clamp_min(NORM_FLOOR)).sub_(x_hat / norm_hat.clamp_min(NORM_FLOOR))
     half_square = torch.linalg.vector_norm(gap, dim=-1).square_().div_(2)

@@ -36,7 +36,9 @@ ACTIVATIONS: dict[str, Activation] = {
         lambda g, y: _aten.leaky_relu_backward.grad_input(g, y, LEAKY_SLOPE, True, grad_input=g),
         lambda: nn.LeakyReLU(LEAKY_SLOPE),
     ),
-    "sigmoid": Activation(torch.sigmoid_, lambda g, y: _aten.sigmoid_backward.grad_input(g, y, grad_input=g), nn.Sigmoid),
+    "sigmoid": Activation(
+        torch.sigmoid_, lambda g, y: _aten.sigmoid_backward.grad_input(g, y, grad_input=g), nn.Sigmoid
+    ),
     "linear": Activation(lambda x: x, lambda g, y: g, nn.Identity),
 }
 
