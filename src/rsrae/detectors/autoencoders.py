@@ -364,12 +364,19 @@ class AutoencoderDetector(NeuralDetector):
         if self.trim == 0:
             return None
         share: Any = _estimated_share if self.trim == "auto" else self.trim
-        warm_up = int(self.warm_up * self._n_epochs(rows.n_rows))
+        warm_up = math.ceil(self.warm_up * self._n_epochs(rows.n_rows))
         return Trimming(lambda: self._errors(network, rows), share, warm_up=warm_up)
 
     def _errors(self, network: Network, rows: AnyRows) -> Tensor:
         scored_by = self._score_name()
-        return torch.cat([network.errors(batch, scored_by) for batch in rows.blocks(network.n_members)], dim=-1)
+        # Written into one tensor: a list of small ones among large temporaries would leave the heap full of holes.
+        errors = torch.empty(network.n_members, rows.n_rows, dtype=network.parameters.dtype, device=self.device)
+        start = 0
+        for batch in rows.blocks(network.n_members):
+            block = network.errors(batch, scored_by)[:, : rows.n_rows - start]
+            errors[:, start : start + block.shape[1]] = block
+            start += block.shape[1]
+        return errors
 
     def _member_scores(self, X: Rows) -> Tensor:
         # Dense rows come in even blocks, sparse ones in double precision: a row scores the same in any company.
