@@ -75,12 +75,24 @@ def test_the_scope_of_the_projection_loss_changes_the_encoder(easy_table: Any) -
 
 
 def test_rsr_steps_have_a_learning_rate_of_their_own(easy_table: Any) -> None:
-    same, own, other = (
-        RSRAE(**SMALL, learning_rate=1e-3, rsr_learning_rate=rate).fit(easy_table.X).networks_[0].A
-        for rate in (None, 1e-2, 1e-3)
+    def fitted(rate: float | None, scope: str) -> torch.Tensor:
+        detector = RSRAE(**SMALL, learning_rate=1e-3, rsr_learning_rate=rate, rsr_scope=scope)
+        return detector.fit(easy_table.X).networks_[0].parameters
+
+    assert torch.equal(fitted(None, "A"), fitted(1e-3, "A"))
+    assert torch.equal(fitted(None, "encoder"), fitted(1e-2, "encoder"))
+    assert not torch.equal(fitted(1e-3, "A"), fitted(1e-2, "A"))
+
+
+@pytest.mark.parametrize(("unit_norm", "scope"), [(False, "A"), (True, "encoder")])
+def test_the_projection_loss_moves_the_encoder_where_only_the_direction_counts(
+    unit_norm: bool, scope: str, easy_table: Any
+) -> None:
+    chosen, named = (
+        RSRAE(**SMALL, unit_norm=unit_norm, rsr_scope=one).fit(easy_table.X).networks_[0].parameters
+        for one in ("auto", scope)
     )
-    assert torch.equal(same, own)
-    assert not torch.equal(own, other)
+    assert torch.equal(chosen, named)
 
 
 def test_the_powers_change_the_losses(easy_table: Any) -> None:

@@ -38,8 +38,10 @@ class RSRAE(AutoencoderDetector):
     ----------
     q : power of RSR1.
     p : power of the reconstruction loss.
-    rsr_learning_rate : of the two RSR steps; None takes ten times ``learning_rate``.
-    rsr_scope : what RSR1 moves: "A" (the paper's text) or "encoder" (encoder and A, the authors' code).
+    rsr_learning_rate : of the two RSR steps; None takes ``learning_rate``, ten times as much where RSR1 moves the
+        encoder.
+    rsr_scope : what RSR1 moves: "A" (the paper's text), "encoder" (encoder and A, the authors' code), or "auto": the
+        encoder too where rows have unit norm (images, sparse rows, vectors), A alone for other tables.
     eps_ae, eps_rsr1, eps_rsr2 : a step rests while its loss is not above its threshold (the paper's are zero).
     **common : see :class:`rsrae.detectors.autoencoders.AutoencoderDetector`.
 
@@ -67,7 +69,7 @@ class RSRAE(AutoencoderDetector):
         p: float = 1.0,
         q: float = 1.0,
         rsr_learning_rate: float | None = None,
-        rsr_scope: str = "encoder",
+        rsr_scope: str = "auto",
         eps_ae: float = 0.0,
         eps_rsr1: float = 0.0,
         eps_rsr2: float = 0.0,
@@ -91,14 +93,21 @@ class RSRAE(AutoencoderDetector):
         self.eps_rsr2 = eps_rsr2
 
     def _steps(self, network: Network) -> list[Step[Batch]]:
-        rate = 10 * self.learning_rate if self.rsr_learning_rate is None else self.rsr_learning_rate
+        scope = self.rsr_scope
+        if scope == "auto":
+            # A network wide enough for images or words reproduces anything unless the latents are held to a subspace;
+            # one for a dozen columns loses by it (docs/decisions/0003-default.md).
+            scope = "encoder" if self.preprocessor_.unit_norm else "A"
+        rate = self.rsr_learning_rate
+        if rate is None:
+            rate = self.learning_rate * (10 if scope == "encoder" else 1)
         return [
             reconstruction_step(network, p=self.p, learning_rate=self.learning_rate, threshold=self.eps_ae),
             projection_step(
                 network,
                 q=self.q,
                 learning_rate=rate,
-                scope=self.rsr_scope,  # type: ignore[arg-type]
+                scope=scope,  # type: ignore[arg-type]
                 threshold=self.eps_rsr1,
             ),
             orthogonality_step(network, learning_rate=rate, threshold=self.eps_rsr2),
@@ -107,7 +116,7 @@ class RSRAE(AutoencoderDetector):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         _check_powers(self)
-        check_choice("rsr_scope", self.rsr_scope, ("A", "encoder"))
+        check_choice("rsr_scope", self.rsr_scope, ("auto", "A", "encoder"))
         if self.rsr_learning_rate is not None:
             check_number("rsr_learning_rate", self.rsr_learning_rate)
         for name in ("eps_ae", "eps_rsr1", "eps_rsr2"):
