@@ -1,7 +1,7 @@
 """Every picture and table in docs/ that a command makes.
 
-``python docs/make.py [gallery|swiss-roll|methods|performance|reproduction]``; without a name all of them. Speed and the
-paper's experiments are not measured anew here: their pages are made from the stored results.
+``python docs/make.py [gallery|swiss-roll|collapse|methods|performance|reproduction]``; without a name all of them.
+Speed and the paper's experiments are not measured anew here: their pages are made from the stored results.
 """
 
 from __future__ import annotations
@@ -55,6 +55,16 @@ def gallery() -> None:
 def swiss_roll() -> None:
     """The pictures of the paper's appendix B."""
     _run(sys.executable, "examples/swiss_roll.py", str(PICTURES))
+
+
+def collapse() -> None:
+    """Picture and tables of decision 6."""
+    command = [sys.executable, "examples/collapse.py", str(PICTURES)]
+    tables = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+    page = DOCS / "decisions" / "0006-collapse.md"
+    before, rest = page.read_text(encoding="utf-8").split("<!-- measured -->")
+    after = rest.split("<!-- end -->")[1]
+    page.write_text(f"{before}<!-- measured -->\n{tables}\n<!-- end -->{after}", encoding="utf-8")
 
 
 def methods() -> None:
@@ -133,6 +143,7 @@ def _run(*command: str) -> None:
 PARTS: dict[str, Callable[[], None]] = {
     "gallery": gallery,
     "swiss-roll": swiss_roll,
+    "collapse": collapse,
     "methods": methods,
     "performance": performance,
     "reproduction": reproduction,

@@ -78,3 +78,15 @@ def test_rsrae_tells_the_swiss_roll_from_its_outliers_better_than_an_autoencoder
             areas[name].append(roc_auc_score(example.IS_OUTLIER, detector.anomaly_score(X)))
     # At this learning rate single looks differ by a tenth and more; their means by about two tenths.
     assert np.mean(areas["RSRAE"]) > np.mean(areas["AE"]) + 0.05
+
+
+def test_the_authors_recipe_says_the_same_for_every_item_because_the_projection_loss_moves_the_encoder() -> None:
+    collapse = imported("collapse")
+    X, is_outlier = collapse.trial((3,))
+    settings = collapse.AUTHORS | {"epochs": 100}
+    published, in_A_only = (
+        collapse.look_at(collapse.RSRAE.from_recipe("authors", **settings, **change), X, is_outlier)
+        for change in ({}, {"rsr_scope": "A"})
+    )
+    assert published["spread"] < 0.02 < in_A_only["spread"]
+    assert published["rank"] < 3 < in_A_only["rank"]
