@@ -1,7 +1,7 @@
 """Every picture and table in docs/ that a command makes.
 
-``python docs/make.py [gallery|swiss-roll|collapse|methods|performance|reproduction]``; without a name all of them.
-Speed and the paper's experiments are not measured anew here: their pages are made from the stored results.
+``python docs/make.py [gallery|swiss-roll|collapse|which-detector|methods|performance|reproduction]``; without a name
+all of them. Speed and the paper's experiments are not measured anew here: their pages are made from the stored results.
 """
 
 from __future__ import annotations
@@ -65,6 +65,13 @@ def collapse() -> None:
     before, rest = page.read_text(encoding="utf-8").split("<!-- measured -->")
     after = rest.split("<!-- end -->")[1]
     page.write_text(f"{before}<!-- measured -->\n{tables}\n<!-- end -->{after}", encoding="utf-8")
+
+
+def which_detector() -> None:
+    """Table and picture of the page on choosing a detector."""
+    import which_detector as page
+
+    page.make()
 
 
 def methods() -> None:
@@ -144,6 +151,7 @@ PARTS: dict[str, Callable[[], None]] = {
     "gallery": gallery,
     "swiss-roll": swiss_roll,
     "collapse": collapse,
+    "which-detector": which_detector,
     "methods": methods,
     "performance": performance,
     "reproduction": reproduction,

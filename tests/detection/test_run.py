@@ -143,7 +143,7 @@ def test_methods_that_flatten_or_have_no_encoder_judge_pictures(method: str) -> 
 
 def test_documents_stay_sparse_from_reading_to_reasons() -> None:
     texts = ["the red car stops", "a red car goes", "the blue car stops"] * 20 + ["penguin penguin swims far"] * 2
-    result = detect(texts, epochs=5, contamination=0.03)
+    result = detect(texts, epochs=20, contamination=0.03, random_state=0)
     assert hasattr(result.samples.X, "indptr")
     assert set(result.scores["id"].head(2)) == {"61", "62"}
     assert "'penguin' present" in result.scores["reasons"].iloc[0]

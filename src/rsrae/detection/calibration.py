@@ -47,7 +47,8 @@ class Calibration:
 
     def __call__(self, scores: FloatArray) -> FloatArray:
         """The calibrated scores, in [0, 1]."""
-        # Held where exp does not overflow.
-        steps = np.clip((np.asarray(scores, dtype=np.float64) - self.line) / self.width, -700, 700)
+        # Held where exp does not overflow; a width next to nothing makes infinite steps.
+        with np.errstate(over="ignore"):
+            steps = np.clip((np.asarray(scores, dtype=np.float64) - self.line) / self.width, -700, 700)
         calibrated: FloatArray = 1 / (1 + np.exp(-steps))
         return calibrated

@@ -36,6 +36,7 @@ from rsrae.thresholds import FloatArray, estimate_contamination
 from rsrae.training import Step, Trimming, limited_threads, train
 
 THREADS_PAY_FROM = 100_000_000  # operations a step
+FEWEST_UPDATES = 25  # before a network's errors say more of the rows than of its random start
 
 RECIPES: dict[str, dict[str, Any]] = {
     # The text of the paper: batch normalisation everywhere, A standard normal, RSR1 in A, one learning rate.
@@ -92,7 +93,7 @@ class AutoencoderDetector(NeuralDetector):
     shuffle : draw a new order of the rows every "epoch", or "once".
     trim : share of the rows, those that fit worst, left out of each epoch after the warm-up; "auto" estimates it from
         the errors; 0 trains on all rows.
-    warm_up : share of the epochs before trimming begins.
+    warm_up : share of the epochs before trimming begins, and at least 25 updates; 0 trims from the start.
     n_members : number of independently initialised members whose standardised scores are averaged.
     encoder, decoder : modules of your own in place of the paper's; both or none. A decoder takes codes of one width:
         give ``intrinsic_dim`` as one number with them.
@@ -365,6 +366,8 @@ class AutoencoderDetector(NeuralDetector):
             return None
         share: Any = _estimated_share if self.trim == "auto" else self.trim
         warm_up = math.ceil(self.warm_up * self._n_epochs(rows.n_rows))
+        if warm_up > 0:
+            warm_up = max(warm_up, math.ceil(FEWEST_UPDATES / math.ceil(rows.n_rows / self.batch_size)))
         return Trimming(lambda: self._errors(network, rows), share, warm_up=warm_up)
 
     def _errors(self, network: Network, rows: AnyRows) -> Tensor:

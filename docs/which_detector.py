@@ -1,0 +1,116 @@
+"""Table and picture of docs/which-detector.md, from results/: ``python docs/make.py which-detector``."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from rsrae.paper.results import finished_rows
+
+DOCS = Path(__file__).parent
+METHODS = {
+    ("rsrae", "default"): "RSRAE()",
+    ("rsrae", "authors"): "RSRAE, authors'",
+    ("rsrae", "paper"): "RSRAE, paper's",
+    ("centroid", "paper"): "centroid",
+    ("knn", "paper"): "5 nearest",
+    ("iforest", "paper"): "isolation forest",
+    ("pca", "paper"): "PCA",
+    ("ocsvm", "paper"): "one-class SVM",
+    ("lof", "paper"): "LOF",
+}
+DATA = {
+    "reuters": "Reuters",
+    "newsgroups": "20 Newsgroups",
+    "tiny-imagenet-deep": "Tiny ImageNet, deep features",
+    "caltech-101": "Caltech 101, pixels",
+    "fashion-mnist": "Fashion-MNIST, pixels",
+}
+Trial = tuple[Any, ...]
+
+
+def cells() -> dict[str, dict[str, dict[Trial, tuple[float, float]]]]:
+    """AUC and AP by group of trials, method and trial; c = 0.5, first seed, outliers drawn at random."""
+    found: dict[str, dict[str, dict[Trial, tuple[float, float]]]] = defaultdict(lambda: defaultdict(dict))
+    for experiment in ("main", "several-normals", "tables"):
+        for row in finished_rows(DOCS.parent / "results" / f"{experiment}.jsonl"):
+            method = METHODS.get((row["method"], row["recipe"]))
+            if method is None or row["params"] or row["seed"] != 0 or row["outliers"] != "random":
+                continue
+            if row["c"] not in (0.5, None):
+                continue
+            if experiment == "tables":
+                group = "22 ADBench tables"
+            else:
+                n = len(row["classes"])
+                group = f"{DATA[row['data']]}, {n} normal {'class' if n == 1 else 'classes'}"
+            found[group][method][row["data"], *row["classes"]] = (row["auc"], row["ap"])
+    return found
+
+
+def means() -> dict[str, dict[str, tuple[float, float, int]]]:
+    """Mean AUC and AP of the methods that have all trials of the default, and the number of trials."""
+    result = {}
+    for group, methods in cells().items():
+        trials = methods.get("RSRAE()")
+        if not trials:
+            continue
+        result[group] = {
+            name: (fmean(by[t][0] for t in trials), fmean(by[t][1] for t in trials), len(trials))
+            for name in METHODS.values()
+            if (by := methods.get(name)) is not None and trials.keys() <= by.keys()
+        }
+    return result
+
+
+def make() -> None:
+    """Write the table into the page and draw the picture."""
+    found = means()
+    shown = [name for name in METHODS.values() if any(name in row for row in found.values())]
+    lines = ["| mean AUC / AP | trials | " + " | ".join(shown) + " |", "|---" * (len(shown) + 2) + "|"]
+    for group, row in found.items():
+        best = max(round(auc, 3) for auc, _, _ in row.values())
+        values = []
+        for name in shown:
+            if name not in row:
+                values.append("")
+                continue
+            auc, ap, _ = row[name]
+            text = f"{auc:.3f} / {ap:.3f}".replace("0.", ".")
+            values.append(f"**{text}**" if round(auc, 3) == best else text)
+        lines.append(f"| {group} | {next(iter(row.values()))[2]} | " + " | ".join(values) + " |")
+    page = DOCS / "which-detector.md"
+    before, rest = page.read_text(encoding="utf-8").split("<!-- measured -->")
+    table = "\n".join(lines)
+    page.write_text(
+        f"{before}<!-- measured -->\n{table}\n<!-- end -->{rest.split('<!-- end -->')[1]}", encoding="utf-8"
+    )
+    draw(found, DOCS / "pictures" / "which-detector.png")
+
+
+def draw(found: dict[str, dict[str, tuple[float, float, int]]], path: Path) -> None:
+    """One line a group of trials, one dot a method."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    marks = {"RSRAE()": ("D", "#b3202c"), "RSRAE, authors'": ("o", "#e58b1f"), "RSRAE, paper's": ("o", "#f2cf63")}
+    marks |= {"centroid": ("s", "#1f5fa8"), "5 nearest": ("s", "#5fb0d8"), "isolation forest": ("s", "#2f8f5b")}
+    figure, axes = plt.subplots(figsize=(9, 0.45 * len(found) + 1.6), layout="constrained")
+    for height, row in enumerate(reversed(found.values())):
+        for name, (shape, colour) in marks.items():
+            if name in row:
+                label = name if height == len(found) - 1 else None
+                order = 4 if name == "RSRAE()" else 3
+                axes.scatter(row[name][0], height, marker=shape, color=colour, s=46, label=label, zorder=order)
+    axes.set_yticks(range(len(found)), list(reversed(found)))
+    axes.axvline(0.5, color="0.6", linewidth=1)
+    axes.grid(axis="y", color="0.9")
+    axes.set_xlabel("mean AUC (0.5: as good as chance)")
+    handles = {label: handle for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=6, frameon=False)
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
