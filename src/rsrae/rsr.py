@@ -182,9 +182,9 @@ def projection_gradient(
         dL/dA = -(Z' S R A + R' S C)        dL/dZ = S R - (S R A) A'
     """
     code = narrow_product(latent, A) if code is None else code  # (..., rows, d)
-    residual = latent - product(code, A.mT)
-    loss, scale = weighted_mean_power(floored_norms(residual), q, weights)
-    pull = residual.mul_(scale.neg().unsqueeze(-1))  # -S R
+    pull = product(code, A.mT).sub_(latent)  # -R
+    loss, scale = weighted_mean_power(floored_norms(pull), q, weights)
+    pull.mul_(scale.unsqueeze(-1))  # -S R
     in_plane = narrow_product(pull, A)  # -S R A
     in_A = product(in_plane.mT, latent).add_(product(code.mT, pull)).mT
     in_latent = product(in_plane, A.mT).sub_(pull) if with_latent else None
