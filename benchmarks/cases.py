@@ -157,7 +157,7 @@ def members(run: Run, result: Result) -> None:
 
 
 def scoring(run: Run, result: Result) -> None:
-    """Rows per second on one thread, in double precision, against scikit-learn's IsolationForest."""
+    """Rows per second on one thread, in single precision, against scikit-learn's IsolationForest."""
     n_rows, n_columns, trees = run.size((100_000, 100, 100), (500, 20, 10))
     train, X = data.table(2_000, n_columns, seed=1), data.table(n_rows, n_columns)
     single = RSRAE(rsr_scope="A", **SINGLE, epochs=1).fit(train)
