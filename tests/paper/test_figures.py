@@ -5,7 +5,8 @@ import pytest
 
 from rsrae.errors import MissingExtraError, SourceError
 from rsrae.paper import experiments
-from rsrae.paper.figures import plot
+from rsrae.paper.cells import Cell
+from rsrae.paper.figures import _of_common_classes, plot
 
 from .shared import row_of
 
@@ -33,3 +34,13 @@ def test_without_matplotlib_the_extra_is_named(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingExtraError, match=r"rsrae\[paper\]"):
         plot("main", [row_of(experiments.plan("main", "smoke")[0])], tmp_path)
+
+
+def test_lines_against_the_ratio_rest_on_the_same_classes() -> None:
+    cells = [Cell("main", "reuters", "lof", "paper", (k,), c, seed=0) for k in range(3) for c in (0.1, 0.5)]
+    cells += [Cell("main", "reuters", "rsrae", "authors", (1,), 0.1, seed=0)]
+    cells += [Cell("main", "reuters", "rsrae", "authors", (k,), 0.5, seed=0) for k in (0, 1)]
+    cells += [Cell("main", "newsgroups", "lof", "paper", (k,), 0.5, seed=0) for k in range(2)]
+    kept = _of_common_classes([row_of(cell) for cell in cells])
+    assert {tuple(row["classes"]) for row in kept if row["data"] == "reuters"} == {(1,)}
+    assert sum(row["data"] == "newsgroups" for row in kept) == 2

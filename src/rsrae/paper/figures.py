@@ -70,11 +70,31 @@ def _new_figure(n_rows: int, n_columns: int, height: float = 2.6, width: float =
 
 def _draw_ratios(rows: Sequence[Row]) -> Figure:
     return _draw_lines(
-        summarise(rows),
+        summarise(_of_common_classes(rows)),
         lines=lambda summary: summary.group.title,
         x=lambda summary: summary.group.c,
-        label="outliers per inlier, c",
+        label="outliers per inlier, c (classes that all lines have)",
     )
+
+
+def _of_common_classes(rows: Sequence[Row]) -> list[Row]:
+    # A part of a run may have more classes at one ratio than at another, or of one method than of another: a line
+    # through different classes would bend for no reason.
+    classes: dict[str, dict[tuple[Any, ...], set[tuple[int, ...]]]] = defaultdict(lambda: defaultdict(set))
+    ratios: dict[tuple[Any, ...], set[float | None]] = defaultdict(set)
+    for row in rows:
+        line = (row["data"], row["method"], row["recipe"], row["outliers"], str(row["params"]))
+        ratios[line].add(row["c"])
+        classes[row["data"]][*line, row["c"]].add(tuple(row["classes"]))
+    common = {
+        data: _common([held for key, held in points.items() if len(ratios[key[:-1]]) > 1])
+        for data, points in classes.items()
+    }
+    return [row for row in rows if not common[row["data"]] or tuple(row["classes"]) in common[row["data"]]]
+
+
+def _common(sets: Sequence[set[tuple[int, ...]]]) -> set[tuple[int, ...]]:
+    return set.intersection(*sets) if sets else set()
 
 
 def _draw_several_normals(rows: Sequence[Row]) -> Figure:
