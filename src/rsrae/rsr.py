@@ -186,7 +186,7 @@ def projection_gradient(
     loss, scale = weighted_mean_power(floored_norms(pull), q, weights)
     pull.mul_(scale.unsqueeze(-1))  # -S R
     in_plane = narrow_product(pull, A)  # -S R A
-    in_A = product(in_plane.mT, latent).add_(product(code.mT, pull)).mT
+    in_A = product(in_plane.mT, latent, plus=product(code.mT, pull)).mT
     in_latent = product(in_plane, A.mT).sub_(pull) if with_latent else None
     return ProjectionGradient(loss, in_A, in_latent)
 
@@ -210,9 +210,11 @@ def narrow_product(left: Tensor, right: Tensor) -> Tensor:
     return product(right.mT, left.mT).mT
 
 
-def product(left: Tensor, right: Tensor) -> Tensor:
-    """``left @ right``; with a member's axis by the kernel that asks the fewest questions."""
-    return torch.bmm(left, right) if left.dim() == 3 else left @ right
+def product(left: Tensor, right: Tensor, plus: Tensor | None = None) -> Tensor:
+    """``left @ right`` (``+ plus``); with a member's axis by the kernel that asks the fewest questions."""
+    if left.dim() != 3:
+        return left @ right if plus is None else left @ right + plus
+    return torch.bmm(left, right) if plus is None else torch.baddbmm(plus, left, right)
 
 
 def _gram_excess(A: Tensor) -> Tensor:
