@@ -35,7 +35,7 @@ from rsrae.scoring import robust_location_and_spread
 from rsrae.thresholds import FloatArray, estimate_contamination
 from rsrae.training import Step, Trimming, limited_threads, train
 
-THREADS_PAY_FROM = 100_000_000  # operations a step
+THREADS_PAY_FROM = 1_000_000_000  # operations a step
 FEWEST_UPDATES = 25  # before a network's errors say more of the rows than of its random start
 
 RECIPES: dict[str, dict[str, Any]] = {
