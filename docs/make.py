@@ -61,17 +61,16 @@ def collapse() -> None:
     """Picture and tables of decision 6."""
     command = [sys.executable, "examples/collapse.py", str(PICTURES)]
     tables = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
-    page = DOCS / "decisions" / "0006-collapse.md"
-    before, rest = page.read_text(encoding="utf-8").split("<!-- measured -->")
-    after = rest.split("<!-- end -->")[1]
-    page.write_text(f"{before}<!-- measured -->\n{tables}\n<!-- end -->{after}", encoding="utf-8")
+    fill(DOCS / "decisions" / "0006-collapse.md", tables)
 
 
 def which_detector() -> None:
     """Table and picture of the page on choosing a detector."""
-    import which_detector as page
+    from which_detector import draw, means, table
 
-    page.make()
+    found = means()
+    fill(DOCS / "which-detector.md", table(found))
+    draw(found, PICTURES / "which-detector.png")
 
 
 def methods() -> None:
@@ -87,6 +86,13 @@ def performance() -> None:
 def reproduction() -> None:
     """The page on the paper, from results/."""
     _run(str(Path(sys.executable).parent / "rsrae"), "paper", "docs")
+
+
+def fill(page: Path, text: str) -> None:
+    """Write ``text`` between the marks of a page."""
+    before, rest = page.read_text(encoding="utf-8").split("<!-- measured -->")
+    after = rest.split("<!-- end -->")[1]
+    page.write_text(f"{before}<!-- measured -->\n{text}\n<!-- end -->{after}", encoding="utf-8")
 
 
 def paragraphs() -> list[str]:

@@ -47,8 +47,8 @@ class Preprocessor:
     def on(self, dtype: torch.dtype, device: torch.device | str) -> Callable[[Tensor], Tensor]:
         """``apply`` for one number type and device, with the constants already there.
 
-        Rows in double precision are shifted and scaled in it, whatever comes out: a time in seconds since 1970 has
-        nothing left in single precision.
+        Rows in double precision are prepared in it, whatever comes out: a time in seconds since 1970 has nothing left
+        in single precision, and 1e300 does not fit.
         """
         constants = {
             kind: [torch.from_numpy(v).to(device=device, dtype=kind) for v in (self.center, self.scale)]
@@ -58,12 +58,14 @@ class Preprocessor:
         def apply(rows: Tensor) -> Tensor:
             kind = torch.float64 if rows.dtype == torch.float64 else dtype
             center, scale = constants[kind]
-            prepared = (rows.to(device=device, dtype=kind) - center).div_(scale).to(dtype).flatten(start_dim=1)
+            prepared = (rows.to(device=device, dtype=kind) - center).div_(scale).flatten(start_dim=1)
             if self.tame:
                 prepared = _asinh(prepared)
             if self.unit_norm:
-                prepared.div_(torch.linalg.vector_norm(prepared, dim=1, keepdim=True).clamp_min_(1e-12))
-            return prepared.view(rows.shape)
+                # Squares of numbers that single precision holds may not fit it.
+                norms = torch.linalg.vector_norm(prepared, dim=1, keepdim=True, dtype=torch.float64)
+                prepared.div_(norms.clamp_min_(1e-12).to(kind))
+            return prepared.to(dtype).view(rows.shape)
 
         return apply
 
@@ -176,8 +178,9 @@ def robust_center_and_scale(
 
 
 def _asinh(z: Tensor) -> Tensor:
-    # torch's own takes eight times as long on a CPU. log1p keeps small values exact, hypot large ones finite.
-    size = z.abs()
+    # torch's own takes eight times as long on a CPU. log1p keeps small values exact; hypot and the bound (88 in single
+    # precision after the logarithm) keep large ones finite.
+    size = z.abs().clamp_max_(torch.finfo(z.dtype).max / 4)
     root = torch.hypot(size, torch.ones((), dtype=z.dtype, device=z.device)).add_(1)
     return torch.div(size, root, out=root).mul_(size).add_(size).log1p_().copysign_(z)
 

@@ -214,3 +214,27 @@ def test_a_member_of_dimension_zero_learns_one_image_for_all(scope: str, easy_im
     points = detector.reconstruct(easy_images.X[:3])
     np.testing.assert_array_equal(points[0], points[1])
     assert detector.history_["reconstruction"][-1] < detector.history_["reconstruction"][0]
+
+
+@pytest.mark.parametrize("settings", [{}, {"scaling": "none", "unit_norm": False}, {"tame": False}])
+@pytest.mark.parametrize(("dtype", "value"), [(np.float64, 1e300), (np.float64, -3e38), (np.float32, 3e38)])
+def test_a_wild_value_in_a_new_row_makes_it_the_strangest_and_no_nan(
+    settings: dict[str, Any], dtype: type, value: float, rng: np.random.Generator
+) -> None:
+    X = rng.normal(size=(80, 4))
+    detector = RSRAE(epochs=3, random_state=0, **settings).fit(X)
+    new = X[:5].astype(dtype)
+    new[2, 1] = value
+    scores = detector.anomaly_score(new)
+    assert np.isfinite(scores).all()
+    assert int(scores.argmax()) == 2
+    assert detector.predict(new)[2] == -1
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_only_the_direction_of_a_row_of_unit_norm_counts_however_long_it_is(
+    dtype: type, rng: np.random.Generator
+) -> None:
+    X = rng.normal(size=(60, 6)).astype(dtype)
+    detector = RSRAE(epochs=2, random_state=0, scaling="none", unit_norm=True).fit(X)
+    np.testing.assert_allclose(detector.anomaly_score(X * dtype(1e30)), detector.anomaly_score(X), rtol=1e-3, atol=1e-4)

@@ -18,6 +18,7 @@ from rsrae.preprocessing import Preprocessor
 CACHE_BYTES = 64 * 2**20
 BLOCK_VALUES = 2**18  # values in a block of scoring, over all members
 BLOCK_ROWS = 512  # at most
+LARGEST_SCORED = 1e16  # beyond it a value is only "huge": squares of many must fit single precision
 
 
 class DenseRows:
@@ -25,6 +26,7 @@ class DenseRows:
 
     With ``even``, all blocks have the same number of rows, a power of two, the last one filled up with zeros: kernels
     choose their order of summation by the shape, so a row then scores the same to the last bit wherever it stands.
+    Values are held where single precision can square and sum them: a wild row scores high, not NaN.
     """
 
     def __init__(
@@ -56,8 +58,10 @@ class DenseRows:
         size = 2 ** (max(1, size).bit_length() - 1)  # no kernel has a remainder of rows to treat in another way
         for start in range(0, self.n_rows, size):
             block = self._prepare(self._X[start : start + size])
-            if self._even and len(block) < size:
-                block = torch.cat([block, block.new_zeros(size - len(block), *block.shape[1:])])
+            if self._even:
+                block = block.clamp(-LARGEST_SCORED, LARGEST_SCORED)
+                if len(block) < size:
+                    block = torch.cat([block, block.new_zeros(size - len(block), *block.shape[1:])])
             yield block.unsqueeze(0)
 
     def _prepare(self, rows: Tensor) -> Tensor:
