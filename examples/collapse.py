@@ -63,7 +63,7 @@ def look_at(detector: RSRAE, X: npt.NDArray[np.float64], is_outlier: npt.NDArray
     )
     start, stop = network.A_bounds
     return {
-        "spread": 1 - float(np.linalg.norm(directions.mean(axis=0))),
+        "spread": max(0.0, 1 - float(np.linalg.norm(directions.mean(axis=0)))),
         "rank": float(squares.sum() ** 2 / (squares**2).sum()),
         "pull on A": float(network.gradients[start:stop].norm() / network.gradients.norm()),
         "centroid": float(spearmanr(scores, make_detector("centroid").fit(X).anomaly_score(X)).statistic),
