@@ -105,7 +105,9 @@ class OCSVM(PreprocessedDetector):
 
     def _fit_matrix(self, X: Matrix) -> None:
         self.gamma_ = self._choose_gamma(X)
-        machine = OneClassSVM(nu=self.nu, gamma=self.gamma_).fit(X)
+        machine = OneClassSVM(nu=self.nu, gamma=self.gamma_)
+        machine.random_state = 0  # no parameter, and not used; but without it numpy's global generator is drawn from
+        machine.fit(X)
         vectors: Any = machine.support_vectors_
         self.support_vectors_: Matrix = sp.csr_array(vectors) if sp.issparse(X) else vectors
         self.weights_ = to_dense(machine.dual_coef_)[0]
