@@ -14,18 +14,19 @@ from torch import Tensor
 
 from rsrae.errors import ParameterError
 
-Scaling = Literal["robust", "unit-cube", "none"]
-SCALINGS = ("auto", "robust", "unit-cube", "none")
+Scaling = Literal["robust", "unit-cube", "contrast", "none"]
+SCALINGS = ("auto", "robust", "unit-cube", "contrast", "none")
 
 # Location and spread of a column need no more rows than this.
 MOST_ROWS = 100_000
 FEWEST_COORDINATES = 64  # of a vector
 NORMAL_IQR = 1.3489795  # of a standard normal
+BRIGHTNESS_KEPT = 0.4  # of an image's own mean, with "contrast"
 
 
 @dataclass
 class Preprocessor:
-    """Shift and scale per column, taming of far values, unit norm per row.
+    """Shift and scale per column, taming of far values, then per row: less brightness, unit norm.
 
     Attributes
     ----------
@@ -33,12 +34,16 @@ class Preprocessor:
     tame : a standardised value z becomes ``asinh(z)``, nearly linear near the middle and logarithmic far out, so
         that a single wild cell cannot outweigh a row.
     unit_norm : whether rows are scaled to unit l2 norm.
+    brightness : how much of its own mean a row keeps. The mean is one number, but weighs as much as all pixels move
+        together: with all of it, the cosine of two images says little but that both are bright; with nothing of it
+        (then the cosine is the correlation of the pixels) nobody would see that a picture is too dark.
     """
 
     center: npt.NDArray[np.float64]
     scale: npt.NDArray[np.float64]
     tame: bool
     unit_norm: bool
+    brightness: float = 1.0
 
     def apply(self, rows: Tensor) -> Tensor:
         """Preprocess ``(rows, ...)`` in its own number type; the input is not changed."""
@@ -61,6 +66,9 @@ class Preprocessor:
             prepared = (rows.to(device=device, dtype=kind) - center).div_(scale).flatten(start_dim=1)
             if self.tame:
                 prepared = _asinh(prepared)
+            if self.brightness != 1:
+                own = prepared.mean(dim=1, keepdim=True, dtype=torch.float64)
+                prepared -= (1 - self.brightness) * own.to(kind)
             if self.unit_norm:
                 # Squares of numbers that single precision holds may not fit it.
                 norms = torch.linalg.vector_norm(prepared, dim=1, keepdim=True, dtype=torch.float64)
@@ -68,6 +76,23 @@ class Preprocessor:
             return prepared.to(dtype).view(rows.shape)
 
         return apply
+
+    def settings(self) -> dict[str, float]:
+        """The part of it that a model file keeps as JSON."""
+        return {"tame": self.tame, "unit_norm": self.unit_norm, "brightness": self.brightness}
+
+    def arrays(self) -> dict[str, npt.NDArray[np.float64]]:
+        """The part of it that a model file keeps as tensors."""
+        return {"preprocessor.center": self.center, "preprocessor.scale": self.scale}
+
+    @classmethod
+    def restore(cls, settings: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> Preprocessor:
+        """Undo ``settings`` and ``arrays``."""
+        center, scale = arrays["preprocessor.center"], arrays["preprocessor.scale"]
+        brightness = float(settings["brightness"])
+        if not 0 <= brightness <= 1:
+            raise ValueError(f"a share of brightness cannot be {brightness}")
+        return cls(center, scale, bool(settings["tame"]), bool(settings["unit_norm"]), brightness)
 
     def apply_sparse(self, rows: sp.csr_array) -> sp.csr_array:
         """Preprocess sparse rows: no shift, so zeros stay zeros."""
@@ -79,7 +104,7 @@ class Preprocessor:
         return scaled
 
     def undo(self, rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Back to the user's numbers, as far as that is possible: the norm of a row is not known any more."""
+        """Back to the user's numbers, as far as that is possible: norm and mean of a row are not known any more."""
         values = np.sinh(rows) if self.tame else rows
         restored: npt.NDArray[np.float64] = values * self.scale + self.center
         return restored
@@ -96,8 +121,12 @@ def fit_preprocessor(
     table                           "robust"         no
     table of vectors                "none"           yes
     sparse                          "none"           yes
-    images                          "unit-cube"      yes
+    images                          "contrast"       yes
+    images, ``unit_norm=False``     "unit-cube"      no
     =============================== ================ ===================
+
+    "unit-cube" brings all values to [-1, 1] by one shift and scale; "contrast" also takes 60 % of its own mean off each
+    row.
 
     A table counts as vectors (embeddings, spectra, counts) by :func:`holds_vectors`: there the direction of a row
     carries its meaning, and scaling each column by itself would blow up those that are nearly constant.
@@ -109,16 +138,18 @@ def fit_preprocessor(
     if scaling == "auto" and isinstance(X, np.ndarray) and not is_image:
         is_direction = holds_vectors(X)
         scaling = "none" if is_direction else "robust"
-    elif scaling == "auto":
-        scaling = "unit-cube" if is_image else "none"
-    unit_norm = is_direction if unit_norm == "auto" else bool(unit_norm)
+        unit_norm = is_direction if unit_norm == "auto" else bool(unit_norm)
+    else:
+        unit_norm = is_direction if unit_norm == "auto" else bool(unit_norm)
+        if scaling == "auto":
+            scaling = "none" if not is_image else "contrast" if unit_norm else "unit-cube"
     if scaling == "none":
         return Preprocessor(np.zeros(1), np.ones(1), False, unit_norm)
     if sp.issparse(X):
         raise ParameterError(f"scaling={scaling!r} would make sparse rows dense; use scaling='none'")
-    if scaling == "unit-cube":
+    if scaling in ("unit-cube", "contrast"):
         center, scale = _unit_cube(X)
-        return Preprocessor(center, scale, False, unit_norm)
+        return Preprocessor(center, scale, False, unit_norm, BRIGHTNESS_KEPT if scaling == "contrast" else 1.0)
     center, scale = robust_center_and_scale(X.reshape(X.shape[0], -1))
     if is_image:
         center, scale = center.reshape(X.shape[1:]), scale.reshape(X.shape[1:])

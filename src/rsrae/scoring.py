@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
 import torch
 from torch import Tensor
 
 ScoreName = Literal["cosine", "euclidean"]
+LogLengths = npt.NDArray[np.float64]
 
 # Added to a product of norms, so that a row of zeros has a score.
 NORM_FLOOR = 1e-12
+# Lengths of documents beyond these quantiles count as the quantile.
+USUAL_LENGTHS = (0.02, 0.98)
 
 
 def distance(x: Tensor, x_hat: Tensor, scored_by: str) -> Tensor:
@@ -54,3 +61,55 @@ def robust_location_and_spread(scores: Tensor) -> tuple[Tensor, Tensor]:
     location = scores.median(dim=-1).values
     spread = (scores - location.unsqueeze(-1)).abs().median(dim=-1).values
     return location, torch.where(spread > 0, spread, torch.ones_like(spread))
+
+
+@dataclass(frozen=True)
+class LengthTrend:
+    """What the length of a document explains of its score.
+
+    A short document is far from any mean because it has few words, not because they are strange. Scores are therefore
+    compared along a straight line in the logarithm of the length, fitted by least squares over the training rows. It
+    ends where lengths become unusual: an empty document is not excused for being empty.
+
+    Attributes
+    ----------
+    usual : the least and the largest usual length.
+    center : the mean length, where nothing is taken off.
+    slopes : of each member's scores, ``(members,)``.
+    """
+
+    usual: tuple[float, float]
+    center: float
+    slopes: Tensor
+
+    @classmethod
+    def fit(cls, scores: Tensor, lengths: LogLengths) -> LengthTrend:
+        """Find the line through the scores of each member, ``(members, rows)``."""
+        low, high = (float(length) for length in np.quantile(lengths, USUAL_LENGTHS))
+        lengths = np.clip(lengths, low, high)
+        center = float(lengths.mean())
+        x = torch.from_numpy(lengths - center).to(scores)
+        slopes = (scores @ x) / x.square().sum().clamp_min(NORM_FLOOR)
+        return cls((low, high), center, slopes)
+
+    def remove(self, scores: Tensor, lengths: LogLengths) -> Tensor:
+        """The scores of rows of these lengths, brought to the mean length."""
+        x = torch.from_numpy(np.clip(lengths, *self.usual) - self.center).to(scores)
+        return scores - self.slopes[:, None].to(scores) * x
+
+
+def log_lengths(rows: sp.csr_array) -> LogLengths:
+    """The logarithm of the effective number of features of each row: words that weigh little count little.
+
+    That number is ``(sum x**2)**2 / sum x**4``: k for k equal values, and 1 for a row of zeros.
+
+    >>> log_lengths(sp.csr_array([[2.0, 2.0, 2.0, 0.0], [0.0, 5.0, 0.0, 0.0]])).round(3).tolist()
+    [1.099, 0.0]
+    """
+    squares = rows.multiply(rows).astype(np.float64)
+    total = np.asarray(squares.sum(axis=1)).ravel()
+    fourth = np.asarray(squares.multiply(squares).sum(axis=1)).ravel()
+    has_values = fourth > 0
+    lengths = np.zeros(len(total))
+    lengths[has_values] = 2 * np.log(total[has_values]) - np.log(fourth[has_values])
+    return lengths

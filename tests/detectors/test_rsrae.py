@@ -5,18 +5,28 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 import torch
 
+import rsrae
 from rsrae import RSRAE, AutoEncoder, RSRAEPlus
 from rsrae.detectors import make_detector
 from rsrae.detectors.autoencoders import RECIPES
 from rsrae.errors import ParameterError
 
-SMALL: dict[str, Any] = {"hidden": (8, 6), "intrinsic_dim": 2, "n_members": 1, "epochs": 2, "random_state": 0}
+SMALL: dict[str, Any] = {
+    "hidden": (8, 6),
+    "intrinsic_dim": 2,
+    "n_members": 1,
+    "n_neighbors": 0,
+    "epochs": 2,
+    "random_state": 0,
+}
 
 
 def gram_excess(detector: Any) -> float:
@@ -210,7 +220,9 @@ def test_times_in_seconds_since_1970_keep_their_differences(rng: np.random.Gener
 
 @pytest.mark.parametrize("scope", ["A", "encoder"])
 def test_a_member_of_dimension_zero_learns_one_image_for_all(scope: str, easy_images: Any) -> None:
-    detector = RSRAE(n_members=1, intrinsic_dim=(0,), epochs=3, rsr_scope=scope, random_state=0).fit(easy_images.X)
+    detector = RSRAE(n_members=1, n_neighbors=0, intrinsic_dim=(0,), epochs=3, rsr_scope=scope, random_state=0).fit(
+        easy_images.X
+    )
     points = detector.reconstruct(easy_images.X[:3])
     np.testing.assert_array_equal(points[0], points[1])
     assert detector.history_["reconstruction"][-1] < detector.history_["reconstruction"][0]
@@ -238,3 +250,99 @@ def test_only_the_direction_of_a_row_of_unit_norm_counts_however_long_it_is(
     X = rng.normal(size=(60, 6)).astype(dtype)
     detector = RSRAE(epochs=2, random_state=0, scaling="none", unit_norm=True).fit(X)
     np.testing.assert_allclose(detector.anomaly_score(X * dtype(1e30)), detector.anomaly_score(X), rtol=1e-3, atol=1e-4)
+
+
+# -- neighbours, lengths, contrast -------------------------------------------------------------------------------------
+
+
+def two_kinds(rng: np.random.Generator, n: int = 300) -> tuple[np.ndarray, np.ndarray]:
+    """Texts of one topic, a rare second topic that is normal too, and strange ones without a topic."""
+    words = 200
+    topics = np.zeros((2, words))
+    topics[0, :20], topics[1, 20:40] = 1, 1
+    kind = np.repeat([0, 1, 2], [int(0.75 * n), int(0.15 * n), n - int(0.75 * n) - int(0.15 * n)])
+    rates = np.where(kind[:, None] == 2, 0.03, 0.4 * topics[np.minimum(kind, 1)] + 0.01)
+    return (rng.random((n, words)) < rates).astype(float), kind
+
+
+def test_neighbours_keep_a_rare_kind_of_normal_item_normal(rng: np.random.Generator) -> None:
+    X, kind = two_kinds(rng)
+    ranks = []
+    for k in (0, 5):
+        detector = RSRAE(n_members=1, intrinsic_dim=(0,), n_neighbors=k, level_lengths=False, trim=0.1, random_state=0)
+        scores = detector.fit(sp.csr_array(X)).anomaly_score(sp.csr_array(X))
+        rare, strange = scores[kind == 1], scores[kind == 2]
+        ranks.append((strange[:, None] > rare[None]).mean())
+    assert ranks[1] > ranks[0] + 0.2
+
+
+def test_rows_that_the_networks_find_strange_are_no_neighbours(easy_table: Any) -> None:
+    detector = RSRAE(epochs=10, trim=0.3, random_state=0).fit(easy_table.X)
+    assert detector.neighbours_ is not None
+    kept = detector.neighbours_.rows
+    assert len(kept) == round(0.7 * len(easy_table.X))
+    strange = torch.from_numpy(detector.preprocess(easy_table.X[easy_table.y == 1])).float()
+    assert torch.cdist(strange, kept).min() > 1e-3
+
+
+def test_at_most_a_thousand_rows_are_kept(rng: np.random.Generator) -> None:
+    detector = RSRAE(**SMALL | {"n_neighbors": 3}).fit(rng.normal(size=(2500, 3)))
+    assert detector.neighbours_ is not None
+    assert len(detector.neighbours_.rows) == 1000
+
+
+@pytest.mark.parametrize("kind", ["table", "sparse", "images"])
+def test_neighbours_come_back_from_the_model_file(kind: str, tmp_path: Path, rng: np.random.Generator) -> None:
+    X: Any = rng.random((40, 8, 8) if kind == "images" else (40, 9))
+    X = sp.csr_array(X * (X > 0.5)) if kind == "sparse" else X
+    detector = RSRAE(epochs=2, n_members=2, random_state=0).fit(X)
+    detector.save(tmp_path / "model")
+    np.testing.assert_array_equal(rsrae.load(tmp_path / "model").anomaly_score(X), detector.anomaly_score(X))
+
+
+def test_a_sparse_row_scores_the_same_in_any_company(rng: np.random.Generator) -> None:
+    X = sp.csr_array(rng.random((60, 30)) * (rng.random((60, 30)) < 0.3))
+    detector = RSRAE(epochs=2, random_state=0).fit(X)
+    scores, order = detector.anomaly_score(X), rng.permutation(60)
+    np.testing.assert_allclose(detector.anomaly_score(X[order]), scores[order], rtol=1e-9)
+    np.testing.assert_allclose(detector.anomaly_score(X[[7]]), scores[[7]], rtol=1e-9)
+
+
+def test_a_short_document_is_not_strange_for_being_short(rng: np.random.Generator) -> None:
+    topic = np.r_[np.full(30, 3.0), np.ones(270)] / 360
+    lengths = np.r_[np.full(100, 8), np.full(200, 80)]
+    X = np.stack([rng.multinomial(n, topic) for n in lengths]).astype(float)
+    shares = []
+    for level in (False, True):
+        detector = RSRAE(epochs=20, level_lengths=level, random_state=0).fit(sp.csr_array(X))
+        worst = np.argsort(detector.anomaly_score(sp.csr_array(X)))[-100:]
+        shares.append((worst < 100).mean())
+    assert shares[0] > 0.9
+    assert shares[1] < 0.6
+
+
+def test_brightness_counts_less_than_what_is_in_the_picture(rng: np.random.Generator) -> None:
+    shape = np.zeros((12, 12))
+    shape[3:9, 3:9] = 0.3
+    X = 0.2 + shape + 0.02 * rng.normal(size=(60, 12, 12)) + rng.uniform(0, 0.4, size=(60, 1, 1))
+    X[:6] += shape.T[::-1] - shape + 0.3 * (rng.random((12, 12)) < 0.5)  # something else, as bright as others
+    scores = {
+        scaling: RSRAE(epochs=20, scaling=scaling, random_state=0).fit(X).anomaly_score(X)
+        for scaling in ("auto", "unit-cube")
+    }
+    found = {scaling: (s[:6, None] > s[None, 6:]).mean() for scaling, s in scores.items()}
+    assert found["auto"] > 0.99
+    assert found["auto"] > found["unit-cube"] + 0.05
+
+
+def test_a_picture_that_is_far_too_dark_is_strange(rng: np.random.Generator) -> None:
+    X = np.clip(0.7 + 0.05 * rng.normal(size=(60, 8, 8)), 0, 1)
+    X[:4] -= 0.6
+    scores = RSRAE(epochs=10, random_state=0).fit(X).anomaly_score(X)
+    assert scores[:4].min() > scores[4:].max()
+
+
+@pytest.mark.parametrize("wrong", [-1, 2.5, True, "5"])
+def test_the_number_of_neighbours_is_checked(wrong: Any, easy_table: Any) -> None:
+    with pytest.raises(ParameterError, match="n_neighbors must be a whole number of at least 0"):
+        RSRAE(n_neighbors=wrong).fit(easy_table.X)

@@ -21,9 +21,8 @@ def normal_rows(n: int = 120, m: int = 6) -> np.ndarray[Any, Any]:
 @pytest.mark.parametrize("n_members", [1, 3])
 def test_euclidean_parts_are_squared_residuals_and_add_up_to_the_score(n_members: int) -> None:
     X = normal_rows()
-    detector = make_detector(
-        "rsrae", epochs=3, random_state=0, n_members=n_members, intrinsic_dim=3, scored_by="euclidean"
-    ).fit(X)
+    settings = {"n_members": n_members, "n_neighbors": 0, "intrinsic_dim": 3, "scored_by": "euclidean"}
+    detector = make_detector("rsrae", epochs=3, random_state=0, **settings).fit(X)
     found = feature_shares(detector, X[:9])
     np.testing.assert_allclose(found.shares.sum(axis=1), 1)
     np.testing.assert_allclose(found.scores, detector.anomaly_score(X[:9]), rtol=1e-5)
@@ -35,7 +34,8 @@ def test_euclidean_parts_are_squared_residuals_and_add_up_to_the_score(n_members
 
 def test_cosine_parts_add_up_to_one_minus_the_cosine_without_being_scaled() -> None:
     X = normal_rows()
-    detector = make_detector("rsrae", epochs=3, random_state=0, n_members=1, intrinsic_dim=3, scored_by="cosine").fit(X)
+    settings = {"n_members": 1, "n_neighbors": 0, "intrinsic_dim": 3, "scored_by": "cosine"}
+    detector = make_detector("rsrae", epochs=3, random_state=0, **settings).fit(X)
     x, x_hat = detector.preprocess(X[:9]), detector.reconstruct(X[:9])
     u = x / np.linalg.norm(x, axis=1, keepdims=True)
     v = x_hat / np.linalg.norm(x_hat, axis=1, keepdims=True)
@@ -50,10 +50,13 @@ def test_an_ensembles_shares_are_its_members_weighed_by_what_they_put_into_the_s
     detector = make_detector(
         "rsrae", epochs=3, random_state=0, n_members=2, intrinsic_dim=(0, 3), scored_by="euclidean"
     ).fit(X)
-    scores = detector.member_scores(X[:4]) / np.asarray(detector._spread)[:, None]
+    combined = detector.combination_
+    scores = detector.member_scores(X[:4]) * np.asarray(combined.weights / combined.spread)[:, None]
+    assert len(scores) == 3  # two networks, and neighbours
     found = feature_shares(detector, X[:4])
     x = detector.preprocess(X[:4])
-    x_hat = detector._scoring_networks()[0].reconstruct(torch.from_numpy(x)[None]).detach().numpy()
+    members = [member.reconstruct(torch.from_numpy(x)[None]) for member in detector._reconstructing()]
+    x_hat = torch.cat(members).detach().numpy()
     parts = (x - x_hat) ** 2
     parts /= parts.sum(axis=-1, keepdims=True)
     expected = (parts * scores[:, :, None]).sum(axis=0) / scores.sum(axis=0)[:, None]
@@ -79,9 +82,11 @@ def test_sparse_rows_are_split_as_the_same_rows_dense() -> None:
     detector = make_detector("rsrae", epochs=3, random_state=0, n_members=1, intrinsic_dim=3).fit(sp.csr_array(X))
     sparse = feature_shares(detector, sp.csr_array(X[:7]))
     dense = feature_shares(detector, X[:7])
-    np.testing.assert_allclose(sparse.shares, dense.shares, atol=1e-9)
+    # Dense rows are scored in single precision, which weighs the members.
+    np.testing.assert_allclose(sparse.shares, dense.shares, atol=1e-6)
     assert sparse.expected is not None
     np.testing.assert_allclose(sparse.expected, dense.expected, atol=1e-9)
+    np.testing.assert_allclose(sparse.scores, dense.scores, atol=1e-5)
 
 
 def test_pictures_have_one_share_a_pixel_with_channels_together() -> None:

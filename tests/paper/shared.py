@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from rsrae.paper.cells import CODE_VERSION, Cell
+from rsrae.paper.cells import Cell
 
 needs_shared_data = [
     pytest.mark.shared_data,
@@ -38,7 +38,7 @@ def row_of(cell: Cell, auc: float = 0.8, ap: float = 0.7, **more: object) -> dic
     return {
         "id": cell.id,
         "status": "ok",
-        "code_version": CODE_VERSION,
+        "code_version": cell.code_version,
         **cell.as_row(),
         "auc": auc,
         "ap": ap,

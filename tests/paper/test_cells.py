@@ -28,8 +28,15 @@ def test_cells_that_differ_in_anything_have_different_ids(change: dict[str, obje
 
 def test_a_new_code_version_gives_new_ids(monkeypatch: pytest.MonkeyPatch) -> None:
     before = CELL.id
-    monkeypatch.setattr(cells, "CODE_VERSION", cells.CODE_VERSION + 1)
+    monkeypatch.setitem(cells.CODE_VERSIONS, CELL.recipe, CELL.code_version + 1)
     assert CELL.id != before
+
+
+def test_a_new_version_of_one_recipe_leaves_the_others_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = CELL.id
+    monkeypatch.setitem(cells.CODE_VERSIONS, "default", 99)
+    assert CELL.recipe != "default"
+    assert CELL.id == before
 
 
 def test_an_id_is_the_same_in_every_process() -> None:

@@ -20,7 +20,9 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from rsrae.detectors.base import Rows, check_choice, check_count
+from rsrae.detectors.combination import Combination
 from rsrae.detectors.neural import NeuralDetector, to_numpy, value_range
+from rsrae.detectors.preprocessed import pack_rows, unpack_rows
 from rsrae.errors import InputError, ParameterError
 from rsrae.modelfile import Arrays
 from rsrae.networks.architecture import ACTIVATIONS, Architecture, choose_activation
@@ -28,14 +30,16 @@ from rsrae.networks.autograd import AutogradNetwork
 from rsrae.networks.batches import Batch
 from rsrae.networks.dense import DenseNetwork
 from rsrae.networks.modules import Autoencoder, build_module
+from rsrae.networks.neighbours import Neighbours
 from rsrae.networks.network import Network
-from rsrae.networks.rows import AnyRows, make_rows
+from rsrae.networks.rows import AnyRows, DenseRows, SparseRows, make_rows
 from rsrae.rsr import RSRLayer
-from rsrae.scoring import robust_location_and_spread
+from rsrae.scoring import LengthTrend, LogLengths, log_lengths
 from rsrae.thresholds import FloatArray, estimate_contamination
 from rsrae.training import Step, Trimming, limited_threads, train
 
 THREADS_PAY_FROM = 1_000_000_000  # operations a step
+MOST_KEPT = 1_000  # rows among which neighbours are sought; drawn at random if more fit well
 FEWEST_UPDATES = 25  # before a network's errors say more of the rows than of its random start
 
 RECIPES: dict[str, dict[str, Any]] = {
@@ -48,6 +52,8 @@ RECIPES: dict[str, dict[str, Any]] = {
         "normalisation": "batch",
         "initialisation": "normal",
         "tame": False,
+        "n_neighbors": 0,
+        "level_lengths": False,
         "rsr_learning_rate": 2.5e-4,
         "rsr_scope": "A",
         "scored_by": "cosine",
@@ -64,6 +70,8 @@ RECIPES: dict[str, dict[str, Any]] = {
         "activation": "auto-authors",
         "output_activation": "same",
         "tame": False,
+        "n_neighbors": 0,
+        "level_lengths": False,
         "unit_norm": True,
         "rsr_learning_rate": 2.5e-3,
         "rsr_scope": "encoder",
@@ -95,6 +103,11 @@ class AutoencoderDetector(NeuralDetector):
         the errors; 0 trains on all rows.
     warm_up : share of the epochs before trimming begins, and at least 25 updates; 0 trims from the start.
     n_members : number of independently initialised members whose standardised scores are averaged.
+    n_neighbors : k of one more member, which has no network: it scores an item by its distance to the mean of its k
+        nearest among the rows that the networks find normal (all but ``trim``; at most 1,000, which the model file then
+        holds); 0 leaves it out.
+    level_lengths : sparse rows only: take off a score what the length of the document explains of it, see
+        :class:`rsrae.scoring.LengthTrend`.
     encoder, decoder : modules of your own in place of the paper's; both or none. A decoder takes codes of one width:
         give ``intrinsic_dim`` as one number with them.
     warm_start : a second ``fit`` goes on from where the first one ended.
@@ -118,6 +131,8 @@ class AutoencoderDetector(NeuralDetector):
         trim: float | str = 0.0,
         warm_up: float = 0.2,
         n_members: int = 1,
+        n_neighbors: int = 0,
+        level_lengths: bool = False,
         encoder: nn.Module | None = None,
         decoder: nn.Module | None = None,
         warm_start: bool = False,
@@ -136,6 +151,8 @@ class AutoencoderDetector(NeuralDetector):
         self.trim = trim
         self.warm_up = warm_up
         self.n_members = n_members
+        self.n_neighbors = n_neighbors
+        self.level_lengths = level_lengths
         self.encoder = encoder
         self.decoder = decoder
         self.warm_start = warm_start
@@ -179,7 +196,7 @@ class AutoencoderDetector(NeuralDetector):
         rows = self._rows_to_score(self._check_rows(X, reset=False))
         blocks = []
         for batch in rows.blocks():
-            members = torch.cat([network.reconstruct(batch) for network in self._scoring_networks()])
+            members = torch.cat([member.reconstruct(batch) for member in self._reconstructing()])
             blocks.append(members.mean(dim=0))
         return to_numpy(torch.cat(blocks))
 
@@ -188,7 +205,9 @@ class AutoencoderDetector(NeuralDetector):
         return self.preprocess(X) - self.reconstruct(X)
 
     def member_scores(self, X: Any) -> FloatArray:
-        """The scores of each member before they are combined, ``(members, n)``."""
+        """The distance of each item to each member's reconstruction, before lengths are levelled and members are
+        combined, ``(members, n)``; neighbours come last.
+        """
         check_is_fitted(self, "offset_")
         return to_numpy(self._member_scores(self._check_rows(X, reset=False)))
 
@@ -214,10 +233,9 @@ class AutoencoderDetector(NeuralDetector):
         self._train(X)
 
     def _score(self, X: Rows) -> FloatArray:
-        scores = self._member_scores(X)
-        if scores.shape[0] > 1:
-            scores = (scores - self._location[:, None]) / self._spread[:, None]
-        return to_numpy(scores.mean(dim=0))
+        # A model of documents may be asked about rows that are not sparse.
+        lengths = None if self.combination_.trend is None else log_lengths(sp.csr_array(X))
+        return to_numpy(self.combination_(self._member_scores(X), lengths))
 
     def _train(self, X: Rows) -> None:
         rows: Any = make_rows(X, self.preprocessor_, device=self.device)
@@ -244,8 +262,18 @@ class AutoencoderDetector(NeuralDetector):
             curves = [losses[name] for losses in histories]
             self.history_.setdefault(name, []).extend(np.mean(list(zip(*curves, strict=False)), axis=1).tolist())
         self.scoring_networks_: list[Network] | None = None
-        if self.n_members > 1:
-            self._location, self._spread = robust_location_and_spread(self._member_scores(X))
+        self.neighbours_: Neighbours | None = None
+        self._combine(X)
+        if self.n_neighbors > 0:
+            self.neighbours_ = Neighbours(self._normal_rows(X), self.n_neighbors)
+            self._combine(X)
+
+    def _combine(self, X: Rows) -> None:
+        lengths = self._lengths(X)
+        # The scores of a single network stay as they are: there is nothing to learn from the rows.
+        is_alone = self.n_members == 1 and self.neighbours_ is None and lengths is None
+        scores = torch.zeros(1, 1, dtype=torch.float64) if is_alone else self._member_scores(X)
+        self.combination_ = Combination.fit(scores, lengths, has_neighbours=self.neighbours_ is not None)
 
     def _state(self) -> tuple[dict[str, Any], Arrays]:
         network = self.networks_[0]
@@ -254,14 +282,26 @@ class AutoencoderDetector(NeuralDetector):
             for number, network in enumerate(self.networks_)
             for name, tensor in network.state().items()
         }
-        if self.n_members > 1:
-            arrays |= {"members.location": self._location.numpy(), "members.spread": self._spread.numpy()}
+        arrays |= self.combination_.arrays()
+        if self.neighbours_ is not None:
+            kept = self.neighbours_.rows
+            arrays |= pack_rows("neighbours.rows", kept.cpu().numpy() if isinstance(kept, Tensor) else kept)
         state = {
             "activation": network.architecture.activation,
             "output_activation": network.architecture.output_activation,
         }
         common_state, common_arrays = self._common_state()
         return state | common_state, arrays | common_arrays
+
+    @classmethod
+    def _upgrade(cls, header: dict[str, Any], arrays: Arrays) -> None:
+        super()._upgrade(header, arrays)
+        if header["format"] < 2:
+            header["parameters"] |= {"n_neighbors": 0, "level_lengths": False}
+            n_members = int(header["parameters"]["n_members"])
+            arrays["members.weights"] = np.full(n_members, 1 / n_members)
+            if n_members == 1:
+                arrays |= {"members.location": np.zeros(1), "members.spread": np.ones(1)}
 
     def _restore(self, state: dict[str, Any], arrays: Arrays) -> None:
         self._restore_common(state, arrays)
@@ -277,11 +317,33 @@ class AutoencoderDetector(NeuralDetector):
             )
         self._schemes = None
         self.scoring_networks_ = None
-        if self.n_members > 1:
-            self._location = torch.from_numpy(arrays["members.location"])
-            self._spread = torch.from_numpy(arrays["members.spread"])
+        self.neighbours_ = None
+        if self.n_neighbors > 0:
+            kept = unpack_rows("neighbours.rows", arrays, self.n_features_in_)
+            if kept.shape[0] < 2:
+                raise ValueError("neighbours need two rows at least")
+            rows = kept if sp.issparse(kept) else torch.from_numpy(kept).to(self.device)
+            self.neighbours_ = Neighbours(rows, self.n_neighbors)
+        self.combination_ = Combination.restore(arrays, self.n_members + (self.n_neighbors > 0))
 
     # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _lengths(self, X: Rows) -> LogLengths | None:
+        return log_lengths(X) if self.level_lengths and isinstance(X, sp.csr_array) else None
+
+    def _normal_rows(self, X: Rows) -> Tensor | sp.csr_array:
+        """The rows that the networks find normal, at most 1,000 of them, preprocessed and flat."""
+        scores = torch.from_numpy(self._score(X))
+        share = _estimated_share(scores) if self.trim == "auto" else float(self.trim)
+        n_kept = max(2, round((1 - share) * X.shape[0]))
+        kept = scores.argsort(stable=True)[:n_kept]
+        if n_kept > MOST_KEPT:
+            kept = kept[torch.randperm(n_kept, generator=self._generators[0])[:MOST_KEPT]]
+        rows = X[kept.sort().values.numpy()]
+        if isinstance(rows, sp.csr_array):
+            return self.preprocessor_.apply_sparse(rows.astype(np.float64))
+        blocks = self._dense_rows(rows).blocks()
+        return torch.cat([block[0].flatten(start_dim=1) for block in blocks])[: len(kept)]
 
     def _check_size(self, arrays: Arrays) -> None:
         # A file may ask for a network of any size; built is none that is larger than the tensors that came with it.
@@ -368,7 +430,14 @@ class AutoencoderDetector(NeuralDetector):
         warm_up = math.ceil(self.warm_up * self._n_epochs(rows.n_rows))
         if warm_up > 0:
             warm_up = max(warm_up, math.ceil(FEWEST_UPDATES / math.ceil(rows.n_rows / self.batch_size)))
-        return Trimming(lambda: self._errors(network, rows), share, warm_up=warm_up)
+
+        lengths = self._lengths(rows.X) if isinstance(rows, SparseRows) else None
+
+        def errors() -> Tensor:
+            found = self._errors(network, rows)
+            return found if lengths is None else LengthTrend.fit(found, lengths).remove(found, lengths)
+
+        return Trimming(errors, share, warm_up=warm_up)
 
     def _errors(self, network: Network, rows: AnyRows) -> Tensor:
         scored_by = self._score_name()
@@ -386,11 +455,20 @@ class AutoencoderDetector(NeuralDetector):
         if sp.issparse(X):
             rows, networks = self._rows_to_score(X), self._scoring_networks()
         else:
-            rows = make_rows(X, self.preprocessor_, device=self.device, cache=False, even=True)
-            networks = self.networks_
+            rows, networks = self._dense_rows(X), self.networks_
         with limited_threads(self._scoring_threads(rows.n_rows)), torch.inference_mode():
-            scores = torch.cat([self._errors(network, rows) for network in networks])
-        return scores[:, : rows.n_rows].double()
+            scores = [self._errors(network, rows)[:, : rows.n_rows] for network in networks]
+            if self.neighbours_ is not None:
+                found = [self.neighbours_.errors(batch, self._score_name()) for batch in rows.blocks()]
+                scores.append(torch.cat(found, dim=1)[:, : rows.n_rows])
+        return torch.cat(scores).double()
+
+    def _dense_rows(self, X: npt.NDArray[Any]) -> DenseRows:
+        return DenseRows(X, self.preprocessor_, device=self.device, cache=False, even=True)
+
+    def _reconstructing(self) -> list[Network | Neighbours]:
+        neighbours = [] if self.neighbours_ is None else [self.neighbours_]
+        return [*self._scoring_networks(), *neighbours]
 
     def _scoring_threads(self, n_rows: int) -> int | None:
         if self.n_threads is not None:
@@ -423,6 +501,8 @@ class AutoencoderDetector(NeuralDetector):
             if d != 0 or not isinstance(self.intrinsic_dim, tuple):
                 check_count("intrinsic_dim", d)
         check_count("n_members", self.n_members)
+        check_count("n_neighbors", self.n_neighbors, at_least=0)
+        check_choice("level_lengths", self.level_lengths, (True, False))
         if not isinstance(self.hidden, (tuple, list)) or not self.hidden:
             raise ParameterError("hidden must name at least one layer, for example (32, 64, 128)")
         for width in self.hidden:

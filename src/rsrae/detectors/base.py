@@ -142,6 +142,8 @@ class BaseDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         cls, path: str | os.PathLike[str], header: dict[str, Any], arrays: Arrays, parameters: dict[str, Any]
     ) -> Self:
         try:
+            if header["format"] < modelfile.FORMAT:
+                cls._upgrade(header, arrays)
             stored = {name: _from_plain(value) for name, value in header["parameters"].items()}
             detector = cls(**(stored | parameters))
             detector.offset_ = float(header["offset"])
@@ -172,6 +174,12 @@ class BaseDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
     def _state(self) -> tuple[dict[str, Any], Arrays]:
         """What ``_restore`` needs: plain JSON values, and arrays by name."""
         raise ModelFileError(f"{type(self).__name__} cannot be saved")
+
+    @classmethod
+    def _upgrade(cls, header: dict[str, Any], arrays: Arrays) -> None:
+        """Change what a file of an older format holds to what the present one would; in place."""
+        if header["format"] < 2 and "unit_norm" in header["state"]:
+            header["state"]["brightness"] = 1.0
 
     def _restore(self, state: dict[str, Any], arrays: Arrays) -> None:
         raise ModelFileError(f"{type(self).__name__} cannot be loaded")
@@ -271,10 +279,10 @@ def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
         raise ParameterError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
 
 
-def check_count(name: str, value: Any) -> None:
-    """Raise unless a parameter is a whole number of at least 1."""
-    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
-        raise ParameterError(f"{name} must be a whole number of at least 1, got {value!r}")
+def check_count(name: str, value: Any, *, at_least: int = 1) -> None:
+    """Raise unless a parameter is a whole number, and not too small."""
+    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < at_least:
+        raise ParameterError(f"{name} must be a whole number of at least {at_least}, got {value!r}")
 
 
 def check_number(name: str, value: Any, *, positive: bool = True) -> None:

@@ -37,8 +37,9 @@ class NeuralDetector(BaseDetector):
 
     Parameters
     ----------
-    scaling : "robust" (median and interquartile range per column), "unit-cube" (to [-1, 1]), "none", or
-        "auto": robust for tables, unit-cube for images, none for sparse rows and for tables that hold vectors, see
+    scaling : "robust" (median and interquartile range per column), "unit-cube" (to [-1, 1]), "contrast" (the same, and
+        most of each row's own mean taken off), "none", or "auto": robust for tables, contrast for images (unit-cube
+        without ``unit_norm``), none for sparse rows and for tables that hold vectors, see
         :func:`rsrae.preprocessing.holds_vectors`.
     tame : with robust scaling, pass each value through asinh, so that far values do not outweigh a row.
     unit_norm : scale each row to unit l2 norm; "auto": for sparse rows, images and tables of vectors.
@@ -101,12 +102,11 @@ class NeuralDetector(BaseDetector):
 
     def _common_state(self) -> tuple[dict[str, Any], Arrays]:
         scaler = self.preprocessor_
-        state = {"tame": scaler.tame, "unit_norm": scaler.unit_norm, "history": self.history_}
-        return state, {"preprocessor.center": scaler.center, "preprocessor.scale": scaler.scale}
+        return scaler.settings() | {"history": self.history_}, scaler.arrays()
 
     def _restore_common(self, state: dict[str, Any], arrays: Arrays) -> None:
-        center, scale = arrays["preprocessor.center"], arrays["preprocessor.scale"]
-        self.preprocessor_ = Preprocessor(center, scale, bool(state["tame"]), bool(state["unit_norm"]))
+        self.preprocessor_ = Preprocessor.restore(state, arrays)
+        center, scale = self.preprocessor_.center, self.preprocessor_.scale
         self.history_ = {str(name): [float(v) for v in losses] for name, losses in state["history"].items()}
         if center.shape not in ((1,), self.input_shape_) or center.shape != scale.shape or not (scale > 0).all():
             raise ValueError("center and scale do not fit the input")

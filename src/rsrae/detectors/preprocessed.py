@@ -26,8 +26,9 @@ class PreprocessedDetector(BaseDetector):
 
     Parameters
     ----------
-    scaling : "robust" (median and interquartile range per column), "unit-cube" (to [-1, 1]), "none", or "auto":
-        robust for tables, unit-cube for images, none for sparse rows.
+    scaling : "robust" (median and interquartile range per column), "unit-cube" (to [-1, 1]), "contrast" (the same, and
+        most of each row's own mean taken off), "none", or "auto": robust for tables, contrast for images, none for
+        sparse rows.
     tame : with robust scaling, pass each value through asinh, so that far values do not outweigh a row.
     unit_norm : scale each row to unit l2 norm; "auto": for sparse rows, images and tables of vectors.
     contamination : share of anomalies in (0, 0.5] that draws the line, or "auto" to estimate it from the scores.
@@ -83,13 +84,10 @@ class PreprocessedDetector(BaseDetector):
         return self._score_matrix(self._transform(X))
 
     def _state(self) -> tuple[dict[str, Any], Arrays]:
-        scaler = self.preprocessor_
-        arrays = {"preprocessor.center": scaler.center, "preprocessor.scale": scaler.scale}
-        return {"tame": scaler.tame, "unit_norm": scaler.unit_norm}, arrays | self._arrays()
+        return self.preprocessor_.settings(), self.preprocessor_.arrays() | self._arrays()
 
     def _restore(self, state: dict[str, Any], arrays: Arrays) -> None:
-        center, scale = arrays["preprocessor.center"], arrays["preprocessor.scale"]
-        self.preprocessor_ = Preprocessor(center, scale, bool(state["tame"]), bool(state["unit_norm"]))
+        self.preprocessor_ = Preprocessor.restore(state, arrays)
         self._check_parameters()
         self._restore_arrays(arrays)
 

@@ -62,6 +62,8 @@ class RSRAE(AutoencoderDetector):
         *,
         intrinsic_dim: int | tuple[int, ...] = (0, 2, 4, 10),
         n_members: int = 4,
+        n_neighbors: int = 20,
+        level_lengths: bool = True,
         epochs: int | str = "auto",
         learning_rate: float = 1e-3,
         trim: float | str = 0.4,
@@ -78,6 +80,8 @@ class RSRAE(AutoencoderDetector):
         super().__init__(
             intrinsic_dim=intrinsic_dim,
             n_members=n_members,
+            n_neighbors=n_neighbors,
+            level_lengths=level_lengths,
             epochs=epochs,
             learning_rate=learning_rate,
             trim=trim,

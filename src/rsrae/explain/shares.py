@@ -139,35 +139,39 @@ def is_sparse(X: Any) -> bool:
 def _reconstruction_shares(detector: AutoencoderDetector, X: Any) -> Shares:
     x = torch.from_numpy(detector.preprocess(X))  # (n, ...)
     with torch.inference_mode():
-        networks = detector._scoring_networks()
         batch = x.unsqueeze(0).to(detector.device)
-        x_hat = torch.cat([network.reconstruct(batch) for network in networks]).cpu()
+        x_hat = torch.cat([member.reconstruct(batch) for member in detector._reconstructing()]).cpu()
     shape = x.shape
     x, x_hat = x.flatten(start_dim=1), x_hat.flatten(start_dim=2)  # (n, m), (members, n, m)
     is_cosine = detector._score_name() == "cosine"
     parts = (_unit(x) - _unit(x_hat) if is_cosine else x - x_hat).square()
-    weights = torch.from_numpy(detector.member_scores(X))  # (members, n)
-    if weights.shape[0] > 1:
-        weights = weights / detector._spread[:, None]
+    combined = detector.combination_
+    in_units = (combined.weights / combined.spread).unsqueeze(1)
+    weights = torch.from_numpy(detector.member_scores(X)) * in_units  # (members, n)
     shares = _shares_of((_to_one(parts) * weights.unsqueeze(-1)).sum(dim=0).numpy())
     x_hat = x_hat.mean(dim=0) if not is_cosine else _unit(x_hat).mean(dim=0) * _norms(x)
-    expected = detector.preprocessor_.undo((x_hat * _lost_norms(detector, X)).view(shape).numpy())
+    norms, taken_off = _lost(detector, X)
+    expected = detector.preprocessor_.undo((x_hat * norms + taken_off).view(shape).numpy())
     if len(shape) > 2:  # the channels of a pixel together
         shares = shares.reshape(shape).sum(axis=-1)
     return Shares(detector.anomaly_score(X), shares, expected)
 
 
-def _lost_norms(detector: AutoencoderDetector, X: Any) -> Tensor:
-    """By how much rows were divided to have unit norm, ``(n, 1)``: what ``undo`` cannot know."""
-    if not detector.preprocessor_.unit_norm:
-        return torch.ones(1, 1, dtype=torch.float64)
-    before = replace(detector.preprocessor_, unit_norm=False)
+def _lost(detector: AutoencoderDetector, X: Any) -> tuple[Tensor, Tensor]:
+    """By what rows were divided to have unit norm, and what of their means was taken off: ``undo`` cannot know it."""
+    scaler = detector.preprocessor_
+    nothing = torch.zeros(1, 1, dtype=torch.float64)
+    if not scaler.unit_norm and scaler.brightness == 1:
+        return nothing + 1, nothing
+    before = replace(scaler, unit_norm=False, brightness=1.0)
     if is_sparse(X):
         rows = torch.from_numpy(before.apply_sparse(sp.csr_array(X)).toarray())
     else:
         rows = torch.from_numpy(np.array(X))
         rows = before.apply((rows.unsqueeze(-1) if rows.ndim == 3 else rows).double())
-    return _norms(rows.flatten(start_dim=1).double())
+    rows = rows.flatten(start_dim=1).double()
+    taken_off = (1 - scaler.brightness) * rows.mean(dim=1, keepdim=True)
+    return _norms(rows - taken_off) if scaler.unit_norm else nothing + 1, taken_off
 
 
 def _norms(rows: Tensor) -> Tensor:

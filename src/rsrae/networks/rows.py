@@ -52,7 +52,7 @@ class DenseRows:
         rows = self._X.index_select(0, index.reshape(-1).to(self._X.device))
         return self._prepare(rows).view(*index.shape, *rows.shape[1:])
 
-    def blocks(self, n_members: int = 1) -> Iterator[Batch]:
+    def blocks(self, n_members: int = 1) -> Iterator[Tensor]:
         """All rows in order, as batches ``(1, rows, ...)`` that this many members can score at once."""
         size = min(BLOCK_ROWS, BLOCK_VALUES // (n_members * max(128, self._X[0].numel())))
         size = 2 ** (max(1, size).bit_length() - 1)  # no kernel has a remainder of rows to treat in another way
@@ -81,20 +81,20 @@ class SparseRows:
     ) -> None:
         self.n_rows = X.shape[0]
         self._device = device
-        self._X = preprocessor.apply_sparse(X.astype(np.float32 if dtype == torch.float32 else np.float64))
-        self._square_norms = np.asarray(self._X.multiply(self._X).sum(axis=1)).ravel()
+        self.X = preprocessor.apply_sparse(X.astype(np.float32 if dtype == torch.float32 else np.float64))
+        self._square_norms = np.asarray(self.X.multiply(self.X).sum(axis=1)).ravel()
 
     def take(self, index: Tensor) -> SparseBatch:
         """Rows by number, one slice a member."""
         numbers = index.cpu().numpy()
-        return SparseBatch([self._X[member] for member in numbers], self._square_norms[numbers], self._device)
+        return SparseBatch([self.X[member] for member in numbers], self._square_norms[numbers], self._device)
 
     def blocks(self, n_members: int = 1) -> Iterator[Batch]:
         """All rows in order, as batches that this many members can score at once."""
         size = max(1, BLOCK_VALUES // (n_members * 128))
         for start in range(0, self.n_rows, size):
             block = slice(start, start + size)
-            yield SparseBatch([self._X[block]], self._square_norms[None, block], self._device)
+            yield SparseBatch([self.X[block]], self._square_norms[None, block], self._device)
 
 
 AnyRows = DenseRows | SparseRows

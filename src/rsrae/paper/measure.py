@@ -82,6 +82,7 @@ def trial_of(cell: Cell) -> Trial:
 def detector_of(cell: Cell) -> Any:
     """Make the detector of a cell, ready to be fitted on rows that the protocol has scaled.
 
+    Images reach all methods as in the paper, values in [-1, 1]; recipe "default" leaves their scaling to the method.
     A learning rate among the cell's parameters moves that of the RSR steps along, in the recipe's proportion.
     """
     from rsrae.detectors import make_detector
@@ -89,6 +90,8 @@ def detector_of(cell: Cell) -> Any:
     has_recipe = cell.method in AUTOENCODERS
     detector = make_detector(cell.method, **({"recipe": cell.recipe} if has_recipe else {}))
     settings: dict[str, Any] = {"random_state": cell.seed}
+    if cell.recipe != "default" and datasets.info(cell.data).kind == "images" and "images" in detector.accepts:
+        settings["scaling"] = "unit-cube"  # the paper's
     if has_recipe and cell.recipe != "default":
         settings |= {"scaling": "none", "unit_norm": False}
         rsr_rate = getattr(detector, "rsr_learning_rate", None)

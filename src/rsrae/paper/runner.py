@@ -23,7 +23,7 @@ from typing import Any
 
 from rsrae.errors import ParameterError, SourceError
 from rsrae.paper import datasets
-from rsrae.paper.cells import CODE_VERSION, Cell
+from rsrae.paper.cells import Cell, is_current
 from rsrae.paper.experiments import Profile, plan
 from rsrae.paper.measure import environment, measure
 from rsrae.paper.results import Row, appending, finished_rows, read_rows
@@ -162,7 +162,7 @@ def run_cells(
 
 def _rows_of_others(results_dir: Path, own: Path) -> list[Row]:
     rows = (row for path in sorted(results_dir.glob("*.jsonl")) if path != own for row in finished_rows(path))
-    return [row for row in rows if row["code_version"] == CODE_VERSION and row["experiment"] != "runtime"]
+    return [row for row in rows if is_current(row) and row["experiment"] != "runtime"]
 
 
 def _work_of(cell: Cell) -> Cell:
@@ -267,7 +267,7 @@ def _attempt(cell: Cell, measure: Measure) -> dict[str, Any]:
 def _as_row(cell: Cell, found: dict[str, Any], jobs: int) -> Row:
     return {
         "id": cell.id,
-        "code_version": CODE_VERSION,
+        "code_version": cell.code_version,
         **cell.as_row(),
         **found,
         "jobs": jobs,

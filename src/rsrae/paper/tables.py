@@ -14,7 +14,7 @@ from statistics import fmean, pstdev
 from typing import Any
 
 from rsrae.paper import datasets
-from rsrae.paper.cells import CODE_VERSION, Cell, Value
+from rsrae.paper.cells import Cell, Value, is_current
 from rsrae.paper.experiments import Profile, experiment, plan
 from rsrae.paper.results import Row, finished_rows
 
@@ -120,7 +120,7 @@ def planned_rows(name: str, profile: Profile, results_dir: Path) -> tuple[list[R
     """
     wanted = set(plan(name, profile))
     rows = finished_rows(results_dir / f"{name}.jsonl")
-    current = [row for row in rows if row["code_version"] == CODE_VERSION and Cell.from_row(row) in wanted]
+    current = [row for row in rows if is_current(row) and Cell.from_row(row) in wanted]
     return current, len(wanted)
 
 

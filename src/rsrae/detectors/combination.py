@@ -1,0 +1,83 @@
+"""How the scores of several members become one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import torch
+from torch import Tensor
+
+from rsrae.modelfile import Arrays
+from rsrae.scoring import LengthTrend, LogLengths, robust_location_and_spread
+
+
+@dataclass(frozen=True)
+class Combination:
+    """Lengths of documents levelled (if wanted), scores brought to one scale, and averaged.
+
+    Attributes
+    ----------
+    location, spread : what is taken off and divided by, ``(members,)``; 0 and 1 for a single member, whose scores stay
+        distances.
+    weights : of the members, ``(members,)``; they add up to one.
+    trend : what the length of a document explains, or None.
+    """
+
+    location: Tensor
+    spread: Tensor
+    weights: Tensor
+    trend: LengthTrend | None = None
+
+    @classmethod
+    def fit(cls, scores: Tensor, lengths: LogLengths | None, *, has_neighbours: bool = False) -> Self:
+        """Learn from the scores of the training rows, ``(members, rows)``, and their lengths, if they are documents.
+
+        Neighbours, the last member, weigh as much as all networks together: they look at another side of the data.
+        """
+        trend = None
+        if lengths is not None:
+            trend = LengthTrend.fit(scores, lengths)
+            scores = trend.remove(scores, lengths)
+        n_members = scores.shape[0]
+        weights = scores.new_full((n_members,), 1 / n_members)
+        if n_members == 1:
+            return cls(torch.zeros_like(weights), torch.ones_like(weights), weights, trend)
+        if has_neighbours:
+            weights[:-1], weights[-1] = 0.5 / (n_members - 1), 0.5
+        location, spread = robust_location_and_spread(scores)
+        return cls(location, spread, weights, trend)
+
+    def __call__(self, scores: Tensor, lengths: LogLengths | None) -> Tensor:
+        """One score a row, ``(members, rows) -> (rows,)``."""
+        if self.trend is not None and lengths is not None:
+            scores = self.trend.remove(scores, lengths)
+        location, spread, weights = (v.to(scores) for v in (self.location, self.spread, self.weights))
+        combined = torch.zeros_like(scores[0])
+        # One after another: how a sum over members is vectorised depends on the number of rows.
+        for k in range(len(scores)):
+            combined += (scores[k] - location[k]) / spread[k] * weights[k]
+        return combined
+
+    def arrays(self) -> Arrays:
+        """Everything learned, for the model file."""
+        arrays = {"location": self.location, "spread": self.spread, "weights": self.weights}
+        if self.trend is not None:
+            arrays |= {
+                "slopes": self.trend.slopes,
+                "lengths": torch.tensor([*self.trend.usual, self.trend.center], dtype=torch.float64),
+            }
+        return {f"members.{name}": values.cpu().numpy() for name, values in arrays.items()}
+
+    @classmethod
+    def restore(cls, arrays: Arrays, n_members: int) -> Self:
+        """Undo ``arrays``; a ValueError if they are not for this many members."""
+        names = ["location", "spread", "weights", *(["slopes"] if "members.slopes" in arrays else [])]
+        found = {name: torch.from_numpy(arrays[f"members.{name}"]) for name in names}
+        if any(values.shape != (n_members,) for values in found.values()) or not (found["spread"] > 0).all():
+            raise ValueError(f"the scores of {n_members} members cannot be combined with what the file holds")
+        trend = None
+        if "slopes" in found:
+            low, high, center = (float(length) for length in arrays["members.lengths"])
+            trend = LengthTrend((low, high), center, found["slopes"])
+        return cls(found["location"], found["spread"], found["weights"], trend)

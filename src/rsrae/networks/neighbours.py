@@ -1,0 +1,106 @@
+"""A member that has no network: it puts the mean of an item's nearest neighbours in place of a reconstruction.
+
+A network learns the shape of all that is normal; a rare kind of normal item, or a text about something of its own, it
+reproduces badly. Whether an item has others like it is seen from its neighbours, provided that anomalies are not among
+them: the neighbours are sought among rows that the networks found normal.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+import torch
+from torch import Tensor, nn
+
+from rsrae.networks.batches import Batch, SparseBatch
+from rsrae.scoring import cosine_distance, distance, euclidean_distance
+
+# A squared distance below this share of the squared norm is rounding: the row is that row itself.
+_ITSELF = {torch.float32: 1e-5, torch.float64: 1e-12}
+
+
+class Neighbours:
+    """Scores a row by its distance to the mean of its k nearest among the rows kept, itself left out.
+
+    Parameters
+    ----------
+    rows : the rows kept, preprocessed and flat, ``(n, m)``: a tensor, or CSR; two at least.
+    k : how many neighbours; at most one less than there are rows is used.
+
+    Examples
+    --------
+    >>> member = Neighbours(torch.tensor([[0.0], [1.0], [2.0], [9.0]]), k=2)
+    >>> member.errors(torch.tensor([[[1.0], [5.0]]]), "euclidean")
+    tensor([[0.0000, 0.5000]])
+    """
+
+    n_members = 1
+
+    def __init__(self, rows: Tensor | sp.csr_array, k: int) -> None:
+        self.rows = rows
+        self.k = min(k, rows.shape[0] - 1)
+
+    def errors(self, batch: Batch, scored_by: str) -> Tensor:
+        """The score of every row, ``(1, rows)``."""
+        if not isinstance(batch, SparseBatch):
+            x = batch.flatten(start_dim=2)
+            return distance(x, self.reconstruct(batch).flatten(start_dim=2), scored_by)
+        inner = self._inner_products(batch)
+        square_norms = batch.square_norms[0].cpu()
+        nearest = self._nearest(inner, square_norms)
+        means = self._sparse_means(nearest)
+        square_means = torch.from_numpy(_square_norms(means))
+        inner = inner.gather(1, nearest).mean(dim=1)
+        if scored_by == "cosine":
+            errors = cosine_distance(inner, square_norms, square_means).clamp_min_(0)
+        else:
+            errors = euclidean_distance(square_norms - 2 * inner + square_means)
+        return errors.unsqueeze(0).to(batch.device)
+
+    def reconstruct(self, batch: Batch) -> Tensor:
+        """The mean of the neighbours of every row, dense, with the shape of the batch."""
+        inner = self._inner_products(batch)
+        if isinstance(batch, SparseBatch):
+            nearest = self._nearest(inner, batch.square_norms[0].cpu())
+        else:
+            nearest = self._nearest(inner, batch[0].flatten(start_dim=1).square().sum(dim=1).to(inner.device))
+        if isinstance(self.rows, Tensor):
+            rows = self.rows.to(dtype=inner.dtype)
+            return nn.functional.embedding_bag(nearest, rows, mode="mean").view(batch.shape)
+        return torch.from_numpy(self._sparse_means(nearest).toarray()).view(batch.shape).to(batch.device)
+
+    def _inner_products(self, batch: Batch) -> Tensor:
+        """Of the rows of the batch with all rows kept, ``(rows, kept)``."""
+        if isinstance(self.rows, Tensor):
+            x = batch.to_dense() if isinstance(batch, SparseBatch) else batch
+            return x[0].flatten(start_dim=1) @ self.rows.to(dtype=x.dtype).T
+        if isinstance(batch, SparseBatch):
+            products: Any = batch.members[0] @ self.rows.T
+            return torch.from_numpy(products.toarray())
+        return torch.from_numpy((self.rows @ batch[0].cpu().numpy().T).T)
+
+    def _nearest(self, inner: Tensor, square_norms: Tensor) -> Tensor:
+        """The numbers of the k nearest rows kept, ``(rows, k)``, nearest first."""
+        distances = self._square_norms_of_rows().to(inner) - 2 * inner  # but for the row's own square norm
+        found = distances.topk(self.k + 1, dim=1, largest=False)
+        own = square_norms.unsqueeze(1)
+        is_itself = found.values[:, :1] + own <= _ITSELF[own.dtype] * own
+        return torch.where(is_itself, found.indices[:, 1:], found.indices[:, :-1])
+
+    def _square_norms_of_rows(self) -> Tensor:
+        if isinstance(self.rows, Tensor):
+            return self.rows.square().sum(dim=1)
+        return torch.from_numpy(_square_norms(self.rows))
+
+    def _sparse_means(self, nearest: Tensor) -> sp.csr_array:
+        n, k = nearest.shape
+        each = np.full(n * k, 1 / k)
+        weights = sp.csr_array((each, nearest.numpy().ravel(), np.arange(0, n * k + 1, k)), (n, self.rows.shape[0]))
+        return sp.csr_array(weights @ self.rows)
+
+
+def _square_norms(rows: sp.csr_array) -> npt.NDArray[np.float64]:
+    return np.asarray(rows.multiply(rows).sum(axis=1), dtype=np.float64).ravel()

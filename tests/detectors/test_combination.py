@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+
+from rsrae.detectors.combination import Combination
+from rsrae.scoring import LengthTrend, log_lengths
+
+
+def test_a_single_member_keeps_its_scores() -> None:
+    scores = torch.tensor([[1.0, 5.0, 2.0]], dtype=torch.float64)
+    torch.testing.assert_close(Combination.fit(scores, None)(scores, None), scores[0])
+
+
+def test_neighbours_weigh_as_much_as_all_networks() -> None:
+    scores = torch.rand(4, 50, dtype=torch.float64)
+    combined = Combination.fit(scores, None, has_neighbours=True)
+    torch.testing.assert_close(combined.weights, torch.tensor([1 / 6, 1 / 6, 1 / 6, 1 / 2], dtype=torch.float64))
+    standardised = (scores - combined.location[:, None]) / combined.spread[:, None]
+    wanted = standardised[:3].mean(dim=0) / 2 + standardised[3] / 2
+    torch.testing.assert_close(combined(scores, None), wanted)
+
+
+def test_what_the_length_explains_is_taken_off(rng: np.random.Generator) -> None:
+    lengths = rng.normal(4.0, 1.0, size=500)
+    strangeness = rng.normal(size=500)
+    scores = torch.from_numpy(np.stack([strangeness - 0.7 * lengths, strangeness + 0.2 * lengths]))
+    trend = LengthTrend.fit(scores, lengths)
+    left = trend.remove(scores, lengths).numpy()
+    for member in left:
+        assert np.corrcoef(member, strangeness)[0, 1] > 0.98
+        assert abs(np.corrcoef(member, np.clip(lengths, *trend.usual))[0, 1]) < 1e-6
+
+
+def test_an_unusual_length_is_not_excused() -> None:
+    lengths = np.linspace(3.0, 5.0, 101)
+    scores = torch.from_numpy(-lengths)[None]
+    trend = LengthTrend.fit(scores, lengths)
+    shortest = trend.remove(torch.tensor([[-3.0]], dtype=torch.float64), np.array([3.0]))
+    empty = trend.remove(torch.tensor([[0.0]], dtype=torch.float64), np.array([0.0]))
+    assert empty.item() > shortest.item() + 2.9
+
+
+def test_documents_of_one_length_are_left_as_they_are() -> None:
+    scores = torch.rand(2, 20, dtype=torch.float64)
+    lengths = np.full(20, 2.0)
+    torch.testing.assert_close(LengthTrend.fit(scores, lengths).remove(scores, lengths), scores)
+
+
+def test_the_length_of_a_document_does_not_depend_on_its_scale() -> None:
+    X = sp.random_array((10, 30), density=0.4, format="csr", rng=np.random.default_rng(0))
+    np.testing.assert_allclose(log_lengths(X), log_lengths(X * 7.0))
+
+
+@pytest.mark.parametrize("lengths", [None, np.linspace(1, 2, 40)])
+def test_everything_comes_back_from_the_model_file(lengths: np.ndarray | None) -> None:
+    scores = torch.rand(3, 40, dtype=torch.float64)
+    combined = Combination.fit(scores, lengths, has_neighbours=True)
+    restored = Combination.restore(combined.arrays(), 3)
+    torch.testing.assert_close(restored(scores, lengths), combined(scores, lengths), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize(
+    ("name", "values"), [("location", np.zeros(2)), ("spread", np.zeros(3)), ("slopes", np.zeros((3, 1)))]
+)
+def test_a_file_of_other_members_is_refused(name: str, values: np.ndarray) -> None:
+    arrays = Combination.fit(torch.rand(3, 40, dtype=torch.float64), np.linspace(1, 2, 40)).arrays()
+    with pytest.raises(ValueError, match="3 members"):
+        Combination.restore(arrays | {f"members.{name}": values}, 3)

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+
+from rsrae.networks.batches import SparseBatch
+from rsrae.networks.neighbours import Neighbours
+
+
+def by_hand(x: np.ndarray, kept: np.ndarray, k: int) -> np.ndarray:
+    """The mean of the k nearest rows kept, one that equals ``x`` left out, without tricks."""
+    distances = np.linalg.norm(kept - x, axis=1)
+    order = np.argsort(distances, kind="stable")
+    if distances[order[0]] == 0:
+        order = order[1:]
+    return kept[order[:k]].mean(axis=0)
+
+
+@pytest.mark.parametrize("scored_by", ["euclidean", "cosine"])
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_the_score_is_the_distance_to_the_mean_of_the_nearest_others(
+    scored_by: str, is_sparse: bool, rng: np.random.Generator
+) -> None:
+    kept = np.abs(rng.normal(size=(30, 5))) * (rng.random((30, 5)) < 0.7) + 0.01
+    X = np.vstack([kept[:10], rng.random((10, 5))])
+    means = np.stack([by_hand(x, kept, 4) for x in X])
+    if scored_by == "euclidean":
+        wanted = np.linalg.norm(X - means, axis=1)
+    else:
+        wanted = 1 - (X * means).sum(axis=1) / np.linalg.norm(X, axis=1) / np.linalg.norm(means, axis=1)
+    if is_sparse:
+        member, batch = Neighbours(sp.csr_array(kept), 4), SparseBatch([sp.csr_array(X)])
+    else:
+        member, batch = Neighbours(torch.from_numpy(kept), 4), torch.from_numpy(X)[None]
+    np.testing.assert_allclose(member.errors(batch, scored_by)[0].numpy(), wanted, atol=1e-12)
+    np.testing.assert_allclose(member.reconstruct(batch)[0].numpy(), means, atol=1e-12)
+
+
+def test_sparse_rows_kept_take_dense_batches(rng: np.random.Generator) -> None:
+    kept, X = rng.random((20, 6)), rng.random((7, 6))
+    dense = Neighbours(torch.from_numpy(kept), 3).errors(torch.from_numpy(X)[None], "cosine")
+    sparse = Neighbours(sp.csr_array(kept), 3).errors(torch.from_numpy(X)[None], "cosine")
+    torch.testing.assert_close(dense, sparse)
+
+
+def test_only_one_of_several_equal_rows_is_left_out() -> None:
+    kept = torch.tensor([[0.0, 1.0], [0.0, 1.0], [0.0, 1.0], [5.0, 5.0]])
+    assert Neighbours(kept, 2).errors(torch.tensor([[[0.0, 1.0]]]), "euclidean").item() == 0
+
+
+def test_a_row_is_found_to_be_itself_in_single_precision(rng: np.random.Generator) -> None:
+    kept = torch.from_numpy(rng.normal(size=(200, 300))).float()
+    member = Neighbours(kept, 5)
+    nearest = member._nearest(member._inner_products(kept[None]), kept.square().sum(dim=1))
+    assert not (nearest == torch.arange(200)[:, None]).any()
+
+
+def test_more_neighbours_than_rows_are_as_many_as_there_are() -> None:
+    assert Neighbours(torch.zeros(3, 2), 20).k == 2
