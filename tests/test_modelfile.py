@@ -14,12 +14,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
 import rsrae
 from rsrae import RSRAE, modelfile
+from rsrae.detectors import make_detector
 from rsrae.errors import ModelFileError, OutputError, ParameterError
 from rsrae.modelfile import FORMAT, read_header, read_model, write_model
 
@@ -325,3 +327,16 @@ def test_hostile_sizes_are_refused_before_memory_is_taken(model: Path, tmp_path:
         [sys.executable, "-c", program, *paths], capture_output=True, text=True, timeout=60, check=True
     )
     assert int(done.stdout) < 150_000  # kilobytes
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "held"),
+    [("rsrae", {"epochs": 1}, 24), ("rsrae", {"epochs": 1, "n_neighbors": 0}, 0), ("knn", {}, 40), ("centroid", {}, 0)],
+)
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_the_header_says_how_many_rows_of_the_data_are_inside(
+    name: str, parameters: dict[str, Any], held: int, is_sparse: bool, tmp_path: Path
+) -> None:
+    X: Any = np.random.default_rng(0).random((40, 5))
+    make_detector(name, **parameters).fit(sp.csr_array(X) if is_sparse else X).save(tmp_path / "model")
+    assert read_header(tmp_path / "model")["n_rows_held"] == held

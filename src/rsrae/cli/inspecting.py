@@ -135,6 +135,7 @@ def info(
         "kind": encoder.get("kind"),
         "line": -float(header["offset"]) if isinstance(header.get("offset"), int | float) else None,
         "features": header.get("n_features_in"),
+        "rows of the data inside": header.get("n_rows_held"),
         "columns": [f"{c.get('name')} ({c.get('type')})" for c in encoder.get("columns", [])],
         "left out": encoder.get("left_out", {}),
         "parameters": header.get("parameters", {}),

@@ -120,6 +120,7 @@ class BaseDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
             "n_features_in": self.n_features_in_,
             "input_shape": list(self.input_shape_),
             "feature_names_in": list(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None,
+            "n_rows_held": _n_rows_held(arrays),
             "state": state,
             "extra": extra or {},
         }
@@ -291,6 +292,13 @@ def check_number(name: str, value: Any, *, positive: bool = True) -> None:
     if not is_number or not math.isfinite(value) or value < 0 or (positive and value == 0):
         kind = "a positive number" if positive else "a number not below zero"
         raise ParameterError(f"{name} must be {kind}, got {value!r}")
+
+
+def _n_rows_held(arrays: Arrays) -> int:
+    """How many rows of the training data are among the arrays: dense, or as CSR."""
+    dense, sparse = ("rows", "support_vectors"), ("rows.indptr", "support_vectors.indptr")
+    n_dense = sum(len(array) for name, array in arrays.items() if name.endswith(dense))
+    return n_dense + sum(len(array) - 1 for name, array in arrays.items() if name.endswith(sparse))
 
 
 def _check_header(shape: tuple[int, ...], n_features: int, names: Any, offset: float) -> None:
