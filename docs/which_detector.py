@@ -7,6 +7,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from rsrae.paper.cells import is_current
 from rsrae.paper.results import finished_rows
 
 DOCS = Path(__file__).parent
@@ -37,7 +38,13 @@ def cells() -> dict[str, dict[str, dict[Trial, tuple[float, float]]]]:
     for experiment in ("main", "several-normals", "tables"):
         for row in finished_rows(DOCS.parent / "results" / f"{experiment}.jsonl"):
             method = METHODS.get((row["method"], row["recipe"]))
-            if method is None or row["params"] or row["seed"] != 0 or row["outliers"] != "random":
+            if (
+                method is None
+                or not is_current(row)
+                or row["params"]
+                or row["seed"] != 0
+                or row["outliers"] != "random"
+            ):
                 continue
             if row["c"] not in (0.5, None):
                 continue

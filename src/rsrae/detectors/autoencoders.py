@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -262,18 +262,21 @@ class AutoencoderDetector(NeuralDetector):
             curves = [losses[name] for losses in histories]
             self.history_.setdefault(name, []).extend(np.mean(list(zip(*curves, strict=False)), axis=1).tolist())
         self.scoring_networks_: list[Network] | None = None
-        self.neighbours_: Neighbours | None = None
         self._combine(X)
-        if self.n_neighbors > 0:
-            self.neighbours_ = Neighbours(self._normal_rows(X), self.n_neighbors)
-            self._combine(X)
 
     def _combine(self, X: Rows) -> None:
+        """Choose the rows that neighbours are sought among, and learn how members make one score."""
+        self.neighbours_: Neighbours | None = None
         lengths = self._lengths(X)
         # The scores of a single network stay as they are: there is nothing to learn from the rows.
-        is_alone = self.n_members == 1 and self.neighbours_ is None and lengths is None
+        is_alone = self.n_members == 1 and self.n_neighbors == 0 and lengths is None
         scores = torch.zeros(1, 1, dtype=torch.float64) if is_alone else self._member_scores(X)
-        self.combination_ = Combination.fit(scores, lengths, has_neighbours=self.neighbours_ is not None)
+        self.combination_ = Combination.fit(scores, lengths)
+        if self.n_neighbors > 0:
+            kept = self._normal_rows(X, self.combination_(scores, lengths))
+            self.neighbours_ = Neighbours(kept, self.n_neighbors)
+            scores = torch.cat([scores, self._scores_by([self.neighbours_], X)])
+            self.combination_ = Combination.fit(scores, lengths, has_neighbours=True)
 
     def _state(self) -> tuple[dict[str, Any], Arrays]:
         network = self.networks_[0]
@@ -331,12 +334,11 @@ class AutoencoderDetector(NeuralDetector):
     def _lengths(self, X: Rows) -> LogLengths | None:
         return log_lengths(X) if self.level_lengths and isinstance(X, sp.csr_array) else None
 
-    def _normal_rows(self, X: Rows) -> Tensor | sp.csr_array:
-        """The rows that the networks find normal, at most 1,000 of them, preprocessed and flat."""
-        scores = torch.from_numpy(self._score(X))
+    def _normal_rows(self, X: Rows, scores: Tensor) -> Tensor | sp.csr_array:
+        """The rows that score lowest, at most 1,000 of them, preprocessed and flat."""
         share = _estimated_share(scores) if self.trim == "auto" else float(self.trim)
         n_kept = max(2, round((1 - share) * X.shape[0]))
-        kept = scores.argsort(stable=True)[:n_kept]
+        kept = scores.argsort(stable=True)[:n_kept].cpu()
         if n_kept > MOST_KEPT:
             kept = kept[torch.randperm(n_kept, generator=self._generators[0])[:MOST_KEPT]]
         rows = X[kept.sort().values.numpy()]
@@ -440,27 +442,23 @@ class AutoencoderDetector(NeuralDetector):
         return Trimming(errors, share, warm_up=warm_up)
 
     def _errors(self, network: Network, rows: AnyRows) -> Tensor:
-        scored_by = self._score_name()
-        # Written into one tensor: a list of small ones among large temporaries would leave the heap full of holes.
-        errors = torch.empty(network.n_members, rows.n_rows, dtype=network.parameters.dtype, device=self.device)
-        start = 0
-        for batch in rows.blocks(network.n_members):
-            block = network.errors(batch, scored_by)[:, : rows.n_rows - start]
-            errors[:, start : start + block.shape[1]] = block
-            start += block.shape[1]
-        return errors
+        return _errors_of(network, rows, self._score_name())
 
     def _member_scores(self, X: Rows) -> Tensor:
+        networks = self._scoring_networks() if sp.issparse(X) else self.networks_
+        neighbours = [] if self.neighbours_ is None else [self.neighbours_]
+        return self._scores_by([*networks, *neighbours], X)
+
+    def _scores_by(self, members: Sequence[Network | Neighbours], X: Rows) -> Tensor:
         # Dense rows come in even blocks, sparse ones in double precision: a row scores the same in any company.
-        if sp.issparse(X):
-            rows, networks = self._rows_to_score(X), self._scoring_networks()
-        else:
-            rows, networks = self._dense_rows(X), self.networks_
+        rows: AnyRows = self._rows_to_score(X) if sp.issparse(X) else self._dense_rows(X)
         with limited_threads(self._scoring_threads(rows.n_rows)), torch.inference_mode():
-            scores = [self._errors(network, rows)[:, : rows.n_rows] for network in networks]
-            if self.neighbours_ is not None:
-                found = [self.neighbours_.errors(batch, self._score_name()) for batch in rows.blocks()]
-                scores.append(torch.cat(found, dim=1)[:, : rows.n_rows])
+            scores = [
+                _errors_of(member, rows, self._score_name())
+                if isinstance(member, Neighbours)
+                else self._errors(member, rows)[:, : rows.n_rows]
+                for member in members
+            ]
         return torch.cat(scores).double()
 
     def _dense_rows(self, X: npt.NDArray[Any]) -> DenseRows:
@@ -529,6 +527,21 @@ class AutoencoderDetector(NeuralDetector):
         super().__setstate__(state)
         if hasattr(self, "networks_"):
             self._schemes, self.scoring_networks_ = None, None
+
+
+def _errors_of(member: Network | Neighbours, rows: AnyRows, scored_by: str) -> Tensor:
+    errors: Tensor | None = None
+    start = 0
+    for batch in rows.blocks(member.n_members):
+        block = member.errors(batch, scored_by)[:, : rows.n_rows - start]
+        if errors is None:
+            # Written into one tensor: a list of small ones among large temporaries would leave the heap full of holes.
+            errors = block.new_empty(member.n_members, rows.n_rows)
+        errors[:, start : start + block.shape[1]] = block
+        start += block.shape[1]
+    if errors is None:
+        raise InputError("there are no rows to score")
+    return errors
 
 
 def _estimated_share(errors: Tensor) -> float:
