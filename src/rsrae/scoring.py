@@ -18,6 +18,8 @@ LogLengths = npt.NDArray[np.float64]
 NORM_FLOOR = 1e-12
 # Lengths of documents beyond these quantiles count as the quantile.
 USUAL_LENGTHS = (0.02, 0.98)
+# Of what the length explains. All of it would hide anomalies that are shorter than other documents.
+TAKEN_OFF = 0.5
 
 
 def distance(x: Tensor, x_hat: Tensor, scored_by: str) -> Tensor:
@@ -67,15 +69,16 @@ def robust_location_and_spread(scores: Tensor) -> tuple[Tensor, Tensor]:
 class LengthTrend:
     """What the length of a document explains of its score.
 
-    A short document is far from any mean because it has few words, not because they are strange. Scores are therefore
-    compared along a straight line in the logarithm of the length, fitted by least squares over the training rows. It
-    ends where lengths become unusual: an empty document is not excused for being empty.
+    A short document is far from any mean because it has few words, not because they are strange. But anomalies may be
+    short, too. So half of the trend of the scores in the logarithm of the length, a straight line fitted by least
+    squares over the training rows, is taken off. The line ends where lengths become unusual: an empty document is not
+    excused for being empty.
 
     Attributes
     ----------
     usual : the least and the largest usual length.
     center : the mean length, where nothing is taken off.
-    slopes : of each member's scores, ``(members,)``.
+    slopes : of what is taken off each member's scores, ``(members,)``.
     """
 
     usual: tuple[float, float]
@@ -89,11 +92,11 @@ class LengthTrend:
         lengths = np.clip(lengths, low, high)
         center = float(lengths.mean())
         x = torch.from_numpy(lengths - center).to(scores)
-        slopes = (scores @ x) / x.square().sum().clamp_min(NORM_FLOOR)
+        slopes = TAKEN_OFF * (scores @ x) / x.square().sum().clamp_min(NORM_FLOOR)
         return cls((low, high), center, slopes)
 
     def remove(self, scores: Tensor, lengths: LogLengths) -> Tensor:
-        """The scores of rows of these lengths, brought to the mean length."""
+        """The scores of rows of these lengths, brought halfway to the mean length."""
         x = torch.from_numpy(np.clip(lengths, *self.usual) - self.center).to(scores)
         return scores - self.slopes[:, None].to(scores) * x
 

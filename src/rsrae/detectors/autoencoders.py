@@ -106,7 +106,7 @@ class AutoencoderDetector(NeuralDetector):
     n_neighbors : k of one more member, which has no network: it scores an item by its distance to the mean of its k
         nearest among the rows that the networks find normal (all but ``trim``; at most 1,000, which the model file then
         holds); 0 leaves it out.
-    level_lengths : sparse rows only: take off a score what the length of the document explains of it, see
+    level_lengths : sparse rows only: take off a score half of what the length of the document explains of it, see
         :class:`rsrae.scoring.LengthTrend`.
     encoder, decoder : modules of your own in place of the paper's; both or none. A decoder takes codes of one width:
         give ``intrinsic_dim`` as one number with them.
