@@ -11,16 +11,19 @@ from rsrae.paper.cells import is_current
 from rsrae.paper.results import finished_rows
 
 DOCS = Path(__file__).parent
-METHODS = {
-    ("rsrae", "default"): "RSRAE()",
-    ("rsrae", "authors"): "RSRAE, authors'",
-    ("rsrae", "paper"): "RSRAE, paper's",
-    ("centroid", "paper"): "centroid",
-    ("knn", "paper"): "5 nearest",
-    ("iforest", "paper"): "isolation forest",
-    ("pca", "paper"): "PCA",
-    ("ocsvm", "paper"): "one-class SVM",
-    ("lof", "paper"): "LOF",
+# Method, recipe (whose preprocessing), parameters.
+METHODS: dict[tuple[str, str, str], str] = {
+    ("rsrae", "default", ""): "RSRAE()",
+    ("rsrae", "authors", ""): "RSRAE, authors'",
+    ("rsrae", "paper", ""): "RSRAE, paper's",
+    ("centroid", "default", ""): "centroid",
+    ("centroid", "default", "refit=0.6"): "trimmed centroid",
+    ("knn", "default", ""): "5 nearest",
+    ("knn", "default", "n_neighbors=100"): "100 nearest",
+    ("iforest", "default", ""): "isolation forest",
+    ("pca", "default", ""): "PCA",
+    ("ocsvm", "default", ""): "one-class SVM",
+    ("lof", "default", ""): "LOF",
 }
 DATA = {
     "reuters": "Reuters",
@@ -35,7 +38,7 @@ Trial = tuple[Any, ...]
 def cells() -> dict[str, dict[str, dict[Trial, tuple[float, float]]]]:
     """AUC and AP by group of trials, method and trial; c = 0.5, first seed, outliers drawn at random."""
     found: dict[str, dict[str, dict[Trial, tuple[float, float]]]] = defaultdict(lambda: defaultdict(dict))
-    for experiment in ("main", "several-normals", "tables"):
+    for experiment in ("main", "several-normals", "tables", "baselines"):
         for row in finished_rows(DOCS.parent / "results" / f"{experiment}.jsonl"):
             method = METHODS.get((row["method"], row["recipe"]))
             if (
@@ -48,7 +51,7 @@ def cells() -> dict[str, dict[str, dict[Trial, tuple[float, float]]]]:
                 continue
             if row["c"] not in (0.5, None):
                 continue
-            if experiment == "tables":
+            if row["c"] is None:
                 group = "22 ADBench tables"
             else:
                 n = len(row["classes"])
@@ -99,6 +102,7 @@ def draw(found: dict[str, dict[str, tuple[float, float, int]]], path: Path) -> N
 
     marks = {"RSRAE()": ("D", "#b3202c"), "RSRAE, authors'": ("o", "#e58b1f"), "RSRAE, paper's": ("o", "#f2cf63")}
     marks |= {"centroid": ("s", "#1f5fa8"), "5 nearest": ("s", "#5fb0d8"), "isolation forest": ("s", "#2f8f5b")}
+    marks |= {"trimmed centroid": ("^", "#1f5fa8")}
     figure, axes = plt.subplots(figsize=(9, 0.45 * len(found) + 1.6), layout="constrained")
     for height, row in enumerate(reversed(found.values())):
         for name, (shape, colour) in marks.items():

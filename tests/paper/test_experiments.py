@@ -29,6 +29,7 @@ def test_every_experiment_of_the_list_is_there() -> None:
         "swiss-roll",
         "several-normals",
         "tables",
+        "baselines",
         "ablation",
     ]
 

@@ -330,6 +330,27 @@ def _tables(profile: Profile) -> Iterator[Cell]:
         yield from _grid(name, data, (*neural, *classic), n_seeds=1 if profile == "quick" else N_SEEDS)
 
 
+def _baselines(profile: Profile) -> Iterator[Cell]:
+    name = "baselines"
+    compared = (
+        Variant("centroid", "default"),
+        _with("centroid", "default", refit=0.6),
+        Variant("knn", "default"),
+        _with("knn", "default", n_neighbors=100),
+        *(Variant(method, "default") for method in ("pca", "iforest", "ocsvm", "lof")),
+    )
+    if profile == "smoke":
+        yield from _smoke(name, ("caltech-101", "reuters"), compared)
+        return
+    n_seeds = 1 if profile == "quick" else N_SEEDS
+    yield from _grid(name, PAPER_DATA, compared, n_seeds=n_seeds)
+    for n_normal in (2, 3, 5):
+        n_classes = 2 if profile == "quick" else None
+        yield from _grid(name, PAPER_DATA, compared, n_classes=n_classes, n_seeds=n_seeds, n_normal=n_normal)
+    tables = [one for one in datasets.names() if one.startswith("adbench/")]
+    yield from _grid(name, tables, compared, n_seeds=n_seeds)
+
+
 # One change to the default at a time. "documents" and "table" name the only data a change means something for.
 _CHANGES: tuple[tuple[str, dict[str, Value]], ...] = (
     ("", {}),
@@ -456,6 +477,13 @@ _EXPERIMENTS = {
             "beyond the paper",
             "One seed.",
             _tables,
+        ),
+        Experiment(
+            "baselines",
+            "Methods without a network on the data as our default sees it, c = 0.5",
+            "beyond the paper",
+            "One seed; where several classes are normal, two groups of classes.",
+            _baselines,
         ),
         Experiment(
             "ablation",

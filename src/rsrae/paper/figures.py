@@ -250,4 +250,5 @@ _DRAWERS: dict[str, Callable[[Sequence[Row]], Figure]] = {
     "several-normals": _draw_several_normals,
     "tables": _draw_own_outliers,
     "ablation": _draw_own_outliers,
+    "baselines": _draw_own_outliers,
 }

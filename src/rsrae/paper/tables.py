@@ -374,12 +374,17 @@ def changed_title(group: Group) -> str:
     return f"{group.title}: {changes}" if changes else group.title
 
 
-def _ablation_tables(summaries: Sequence[Summary]) -> list[Table]:
-    kinds: dict[str, Callable[[Group], bool]] = {
-        "ADBench tables": lambda group: group.c is None,
-        "1 normal class": lambda group: group.c is not None and group.n_normal == 1,
-        "3 normal classes": lambda group: group.n_normal == 3,
-    }
+def _tables_by_kind(title: str) -> Callable[[Sequence[Summary]], list[Table]]:
+    return lambda summaries: [_table_by_kind(title, summaries)]
+
+
+def _table_by_kind(title: str, summaries: Sequence[Summary]) -> Table:
+    def kind(group: Group) -> str:
+        if group.c is None:
+            return "ADBench tables"
+        return "1 normal class" if group.n_normal == 1 else f"{group.n_normal} normal classes"
+
+    kinds = sorted({kind(summary.group) for summary in summaries})
 
     def cell(found: Sequence[Summary]) -> str:
         if not found:
@@ -387,11 +392,11 @@ def _ablation_tables(summaries: Sequence[Summary]) -> list[Table]:
         return f"{number(fmean(one.auc for one in found))} / {number(fmean(one.ap for one in found))} ({len(found)})"
 
     rows = [
-        (title, *(cell([one for one in found if belongs(one.group)]) for belongs in kinds.values()))
-        for title, found in _by(summaries, changed_title).items()
+        (setting, *(cell([one for one in found if kind(one.group) == name]) for name in kinds))
+        for setting, found in _by(summaries, changed_title).items()
     ]
     note = "Mean AUC / AP over data sets (how many), outliers positive."
-    return [Table("One change at a time", ("setting", *kinds), tuple(rows), note)]
+    return Table(title, ("setting", *kinds), tuple(rows), note)
 
 
 def _by(summaries: Sequence[Summary], key: Callable[[Group], str]) -> dict[str, list[Summary]]:
@@ -409,5 +414,6 @@ _TABLES: dict[str, Callable[[Sequence[Summary]], list[Table]]] = {
     "swiss-roll": _own_outlier_tables,
     "several-normals": _several_normals_tables,
     "tables": _own_outlier_tables,
-    "ablation": _ablation_tables,
+    "ablation": _tables_by_kind("One change at a time"),
+    "baselines": _tables_by_kind("Methods without a network"),
 }
