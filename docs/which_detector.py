@@ -40,16 +40,11 @@ def cells() -> dict[str, dict[str, dict[Trial, tuple[float, float]]]]:
     found: dict[str, dict[str, dict[Trial, tuple[float, float]]]] = defaultdict(lambda: defaultdict(dict))
     for experiment in ("main", "several-normals", "tables", "baselines"):
         for row in finished_rows(DOCS.parent / "results" / f"{experiment}.jsonl"):
-            method = METHODS.get((row["method"], row["recipe"]))
-            if (
-                method is None
-                or not is_current(row)
-                or row["params"]
-                or row["seed"] != 0
-                or row["outliers"] != "random"
-            ):
+            parameters = ", ".join(f"{name}={value}" for name, value in row["params"].items())
+            method = METHODS.get((row["method"], row["recipe"], parameters))
+            if method is None or not is_current(row):
                 continue
-            if row["c"] not in (0.5, None):
+            if row["seed"] != 0 or row["outliers"] != "random" or row["c"] not in (0.5, None):
                 continue
             if row["c"] is None:
                 group = "22 ADBench tables"
