@@ -117,7 +117,12 @@ def write_pages(results: dict[str, dict[str, Any]]) -> None:
     for method, found in results.items():
         cells = [_cell(found.get(title), seconds=False) for title in titles]
         lines.append(_row([f"[{method}]({_page(method)})", *cells]))
-    lines += ["", "Seconds to fit and score, on the same machine in the same run:", ""]
+    lines += [
+        "",
+        "Empty: not measured since the preprocessing of images changed. Seconds to fit and score, on a machine that had",
+        "other work to do, so for orders of magnitude only:",
+        "",
+    ]
     lines += ["| method | " + " | ".join(titles) + " |", "|---" * (len(titles) + 1) + "|"]
     for method, found in results.items():
         cells = [_cell(found.get(title), seconds=True) for title in titles]
