@@ -48,9 +48,9 @@ class Neighbours:
         if not isinstance(batch, SparseBatch):
             x = batch.flatten(start_dim=2)
             return distance(x, self.reconstruct(batch).flatten(start_dim=2), scored_by)
-        inner = self._inner_products(batch)
         square_norms = batch.square_norms[0].cpu()
-        nearest = self._nearest(inner, square_norms)
+        inner = self._inner_products(batch)
+        nearest = self._nearest(self._square_norms() - 2 * inner, square_norms)
         means = self._sparse_means(nearest)
         square_means = torch.from_numpy(_square_norms(means))
         inner = inner.gather(1, nearest).mean(dim=1)
@@ -62,35 +62,38 @@ class Neighbours:
 
     def reconstruct(self, batch: Batch) -> Tensor:
         """The mean of the neighbours of every row, dense, with the shape of the batch."""
-        inner = self._inner_products(batch)
-        if isinstance(batch, SparseBatch):
-            nearest = self._nearest(inner, batch.square_norms[0].cpu())
-        else:
-            nearest = self._nearest(inner, batch[0].flatten(start_dim=1).square().sum(dim=1).to(inner.device))
         if isinstance(self.rows, Tensor):
-            rows = self.rows.to(dtype=inner.dtype)
+            x = (batch.to_dense() if isinstance(batch, SparseBatch) else batch)[0].flatten(start_dim=1)
+            rows = self.rows.to(dtype=x.dtype)
+            apart = torch.addmm(self._square_norms().to(x), x, rows.T, alpha=-2)
+            nearest = self._nearest(apart, x.square().sum(dim=1))
             return nn.functional.embedding_bag(nearest, rows, mode="mean").view(batch.shape)
-        return torch.from_numpy(self._sparse_means(nearest).toarray()).view(batch.shape).to(batch.device)
+        if isinstance(batch, SparseBatch):
+            square_norms = batch.square_norms[0]
+        else:
+            square_norms = batch[0].square().sum(dim=1)
+        apart = self._square_norms() - 2 * self._inner_products(batch)
+        means = self._sparse_means(self._nearest(apart, square_norms.cpu()))
+        return torch.from_numpy(means.toarray()).view(batch.shape).to(batch.device)
 
     def _inner_products(self, batch: Batch) -> Tensor:
-        """Of the rows of the batch with all rows kept, ``(rows, kept)``."""
-        if isinstance(self.rows, Tensor):
-            x = batch.to_dense() if isinstance(batch, SparseBatch) else batch
-            return x[0].flatten(start_dim=1) @ self.rows.to(dtype=x.dtype).T
+        """Of the rows of the batch with all rows kept, which are sparse, ``(rows, kept)``."""
         if isinstance(batch, SparseBatch):
             products: Any = batch.members[0] @ self.rows.T
             return torch.from_numpy(products.toarray())
         return torch.from_numpy((self.rows @ batch[0].cpu().numpy().T).T)
 
-    def _nearest(self, inner: Tensor, square_norms: Tensor) -> Tensor:
-        """The numbers of the k nearest rows kept, ``(rows, k)``, nearest first."""
-        distances = self._square_norms_of_rows().to(inner) - 2 * inner  # but for the row's own square norm
-        found = distances.topk(self.k + 1, dim=1, largest=False)
-        own = square_norms.unsqueeze(1)
-        is_itself = found.values[:, :1] + own <= _ITSELF[own.dtype] * own
-        return torch.where(is_itself, found.indices[:, 1:], found.indices[:, :-1])
+    def _nearest(self, apart: Tensor, square_norms: Tensor) -> Tensor:
+        """The numbers of the k nearest rows kept, ``(rows, k)``, nearest first.
 
-    def _square_norms_of_rows(self) -> Tensor:
+        ``apart`` are the square distances, ``(rows, kept)``, but for the rows' own square norms.
+        """
+        values, indices = _smallest(apart, self.k + 1)
+        own = square_norms.unsqueeze(1)
+        is_itself = values[:, :1] + own <= _ITSELF[own.dtype] * own
+        return torch.where(is_itself, indices[:, 1:], indices[:, :-1])
+
+    def _square_norms(self) -> Tensor:
         if isinstance(self.rows, Tensor):
             return self.rows.square().sum(dim=1)
         return torch.from_numpy(_square_norms(self.rows))
@@ -100,6 +103,17 @@ class Neighbours:
         each = np.full(n * k, 1 / k)
         weights = sp.csr_array((each, nearest.numpy().ravel(), np.arange(0, n * k + 1, k)), (n, self.rows.shape[0]))
         return sp.csr_array(weights @ self.rows)
+
+
+def _smallest(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """The k smallest of each row, in order, and their places."""
+    if values.device.type != "cpu":
+        found = values.topk(k, dim=1, largest=False)
+        return found.values, found.indices
+    # numpy's selection takes half the time of torch's on a CPU.
+    places = torch.from_numpy(np.argpartition(values.numpy(), k - 1, axis=1)[:, :k])
+    chosen, order = values.gather(1, places).sort(dim=1, stable=True)
+    return chosen, places.gather(1, order)
 
 
 def _square_norms(rows: sp.csr_array) -> npt.NDArray[np.float64]:
