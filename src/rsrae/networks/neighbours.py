@@ -33,7 +33,7 @@ class Neighbours:
     Examples
     --------
     >>> member = Neighbours(torch.tensor([[0.0], [1.0], [2.0], [9.0]]), k=2)
-    >>> member.errors(torch.tensor([[[1.0], [5.0]]]), "euclidean")
+    >>> member.errors(torch.tensor([[[1.0], [6.0]]]), "euclidean")
     tensor([[0.0000, 0.5000]])
     """
 
@@ -68,10 +68,7 @@ class Neighbours:
             apart = torch.addmm(self._square_norms().to(x), x, rows.T, alpha=-2)
             nearest = self._nearest(apart, x.square().sum(dim=1))
             return nn.functional.embedding_bag(nearest, rows, mode="mean").view(batch.shape)
-        if isinstance(batch, SparseBatch):
-            square_norms = batch.square_norms[0]
-        else:
-            square_norms = batch[0].square().sum(dim=1)
+        square_norms = batch.square_norms[0] if isinstance(batch, SparseBatch) else batch[0].square().sum(dim=1)
         apart = self._square_norms() - 2 * self._inner_products(batch)
         means = self._sparse_means(self._nearest(apart, square_norms.cpu()))
         return torch.from_numpy(means.toarray()).view(batch.shape).to(batch.device)
