@@ -292,6 +292,13 @@ def test_at_most_a_thousand_rows_are_kept(rng: np.random.Generator) -> None:
     assert len(detector.neighbours_.rows) == 1000
 
 
+def test_of_large_pictures_fewer_are_kept(monkeypatch: pytest.MonkeyPatch, easy_images: Any) -> None:
+    monkeypatch.setattr("rsrae.detectors.autoencoders.MOST_KEPT_VALUES", 10 * easy_images.X[0].size)
+    detector = RSRAE(epochs=1, n_members=1, random_state=0).fit(easy_images.X)
+    assert detector.neighbours_ is not None
+    assert len(detector.neighbours_.rows) == 10
+
+
 @pytest.mark.parametrize("kind", ["table", "sparse", "images"])
 def test_neighbours_come_back_from_the_model_file(kind: str, tmp_path: Path, rng: np.random.Generator) -> None:
     X: Any = rng.random((40, 8, 8) if kind == "images" else (40, 9))

@@ -40,6 +40,7 @@ from rsrae.training import Step, Trimming, limited_threads, train
 
 THREADS_PAY_FROM = 1_000_000_000  # operations a step
 MOST_KEPT = 1_000  # rows among which neighbours are sought; drawn at random if more fit well
+MOST_KEPT_VALUES = 2**24  # of dense rows: large pictures are kept in smaller numbers
 FEWEST_UPDATES = 25  # before a network's errors say more of the rows than of its random start
 
 RECIPES: dict[str, dict[str, Any]] = {
@@ -339,8 +340,9 @@ class AutoencoderDetector(NeuralDetector):
         share = _estimated_share(scores) if self.trim == "auto" else float(self.trim)
         n_kept = max(2, round((1 - share) * X.shape[0]))
         kept = scores.argsort(stable=True)[:n_kept].cpu()
-        if n_kept > MOST_KEPT:
-            kept = kept[torch.randperm(n_kept, generator=self._generators[0])[:MOST_KEPT]]
+        most = MOST_KEPT if sp.issparse(X) else min(MOST_KEPT, max(2, MOST_KEPT_VALUES // self.n_features_in_))
+        if n_kept > most:
+            kept = kept[torch.randperm(n_kept, generator=self._generators[0])[:most]]
         rows = X[kept.sort().values.numpy()]
         if isinstance(rows, sp.csr_array):
             return self.preprocessor_.apply_sparse(rows.astype(np.float64))
