@@ -110,6 +110,6 @@ def draw(found: dict[str, dict[str, tuple[float, float, int]]], path: Path) -> N
     axes.grid(axis="y", color="0.9")
     axes.set_xlabel("mean AUC (0.5: as good as chance)")
     handles = {label: handle for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
-    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=6, frameon=False)
+    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=4, frameon=False)
     figure.savefig(path, dpi=110)
     plt.close(figure)
