@@ -340,3 +340,12 @@ def test_the_header_says_how_many_rows_of_the_data_are_inside(
     X: Any = np.random.default_rng(0).random((40, 5))
     make_detector(name, **parameters).fit(sp.csr_array(X) if is_sparse else X).save(tmp_path / "model")
     assert read_header(tmp_path / "model")["n_rows_held"] == held
+
+
+@pytest.mark.parametrize("n_members", [3 * 10**9, 10**15, -3, "many", None])
+def test_an_old_file_that_asks_for_any_number_of_members_is_refused(n_members: Any, tmp_path: Path) -> None:
+    header, arrays = read_model(FIXTURES / "model-format-1.rsrae")
+    header["parameters"]["n_members"] = n_members
+    save_file(arrays, tmp_path / "model", metadata={modelfile._KEY: json.dumps(header)})
+    with pytest.raises(ModelFileError, match="do not fit together"):
+        rsrae.load(tmp_path / "model")

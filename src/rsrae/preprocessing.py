@@ -12,10 +12,10 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from rsrae.errors import ParameterError
+from rsrae.errors import InputError, ParameterError
 
 Scaling = Literal["robust", "unit-cube", "contrast", "none"]
-SCALINGS = ("auto", "robust", "unit-cube", "contrast", "none")
+SCALINGS = ("auto", "auto-paper", "robust", "unit-cube", "contrast", "none")
 
 # Location and spread of a column need no more rows than this.
 MOST_ROWS = 100_000
@@ -95,7 +95,9 @@ class Preprocessor:
         return cls(center, scale, bool(settings["tame"]), bool(settings["unit_norm"]), brightness)
 
     def apply_sparse(self, rows: sp.csr_array) -> sp.csr_array:
-        """Preprocess sparse rows: no shift, so zeros stay zeros."""
+        """Preprocess sparse rows: no shift, so zeros stay zeros. An error if zeros could not stay zeros."""
+        if self.tame or self.brightness != 1 or self.center.any():
+            raise InputError("the model was fitted on dense rows, which it shifts; give it dense rows (X.toarray())")
         data = rows.data / self.scale[rows.indices] if self.scale.size > 1 else rows.data.copy()
         scaled = sp.csr_array((data, rows.indices, rows.indptr), shape=rows.shape)
         if self.unit_norm:
@@ -126,23 +128,22 @@ def fit_preprocessor(
     =============================== ================ ===================
 
     "unit-cube" brings all values to [-1, 1] by one shift and scale; "contrast" also takes 60 % of its own mean off each
-    row.
+    row. "auto-paper" is "auto", but for images "unit-cube", as in the paper.
 
     A table counts as vectors (embeddings, spectra, counts) by :func:`holds_vectors`: there the direction of a row
     carries its meaning, and scaling each column by itself would blow up those that are nearly constant.
     """
     if scaling not in SCALINGS:
         raise ParameterError(f"scaling must be one of {', '.join(map(repr, SCALINGS))}, got {scaling!r}")
-    is_image = X.ndim > 2
+    is_image, is_auto = X.ndim > 2, scaling.startswith("auto")
     is_direction = bool(sp.issparse(X)) or is_image
-    if scaling == "auto" and isinstance(X, np.ndarray) and not is_image:
+    if is_auto and isinstance(X, np.ndarray) and not is_image:
         is_direction = holds_vectors(X)
+    unit_norm = is_direction if unit_norm == "auto" else bool(unit_norm)
+    if is_auto and is_image:
+        scaling = "contrast" if unit_norm and scaling == "auto" else "unit-cube"
+    elif is_auto:
         scaling = "none" if is_direction else "robust"
-        unit_norm = is_direction if unit_norm == "auto" else bool(unit_norm)
-    else:
-        unit_norm = is_direction if unit_norm == "auto" else bool(unit_norm)
-        if scaling == "auto":
-            scaling = "none" if not is_image else "contrast" if unit_norm else "unit-cube"
     if scaling == "none":
         return Preprocessor(np.zeros(1), np.ones(1), False, unit_norm)
     if sp.issparse(X):

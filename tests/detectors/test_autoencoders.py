@@ -19,14 +19,7 @@ from rsrae import RSRAE, AutoEncoder
 from rsrae.errors import InputError, ParameterError
 from rsrae.training import Epoch
 
-SMALL: dict[str, Any] = {
-    "hidden": (8, 6),
-    "intrinsic_dim": 2,
-    "n_members": 1,
-    "n_neighbors": 0,
-    "epochs": 2,
-    "random_state": 0,
-}
+from .shared import SMALL
 
 
 def small(**changes: Any) -> RSRAE:

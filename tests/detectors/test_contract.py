@@ -278,6 +278,21 @@ def test_sparse_rows_score_like_dense_ones(name: str, kind: Any, rng: np.random.
     np.testing.assert_allclose(on_dense.anomaly_score(X.toarray()), scores, rtol=1e-3, atol=1e-6)
 
 
+@pytest.mark.parametrize("name", FOR_SPARSE)
+def test_a_model_of_dense_rows_takes_sparse_ones(name: str, rng: np.random.Generator) -> None:
+    X = sp.random_array((80, 15), density=0.3, format="csr", rng=rng)
+    detector = build(name, scaling="none", unit_norm=True).fit(X.toarray())
+    np.testing.assert_allclose(detector.anomaly_score(X), detector.anomaly_score(X.toarray()), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", [name for name in FOR_SPARSE if name != "iforest"])  # it scales nothing
+def test_sparse_rows_are_an_error_where_the_model_shifts_its_columns(name: str, rng: np.random.Generator) -> None:
+    X = sp.random_array((80, 15), density=0.3, format="csr", rng=rng)
+    detector = build(name).fit(X.toarray())
+    with pytest.raises(InputError, match="fitted on dense rows"):
+        detector.anomaly_score(X)
+
+
 @pytest.mark.parametrize("name", [name for name in FOR_TABLES if name not in FOR_SPARSE])
 def test_sparse_rows_are_a_clear_error_where_they_are_not_taken(name: str) -> None:
     with pytest.raises((InputError, TypeError), match=r"(?i)sparse"):

@@ -16,18 +16,11 @@ import torch
 import rsrae
 from rsrae import RSRAE, AutoEncoder, RSRAEPlus
 from rsrae.detectors import make_detector
-from rsrae.detectors.autoencoders import RECIPES
+from rsrae.detectors.recipes import RECIPES
 from rsrae.errors import ParameterError
 from rsrae.scoring import log_lengths
 
-SMALL: dict[str, Any] = {
-    "hidden": (8, 6),
-    "intrinsic_dim": 2,
-    "n_members": 1,
-    "n_neighbors": 0,
-    "epochs": 2,
-    "random_state": 0,
-}
+from .shared import SMALL
 
 
 def gram_excess(detector: Any) -> float:
@@ -352,3 +345,23 @@ def test_a_picture_that_is_far_too_dark_is_strange(rng: np.random.Generator) -> 
 def test_the_number_of_neighbours_is_checked(wrong: Any, easy_table: Any) -> None:
     with pytest.raises(ParameterError, match="n_neighbors must be a whole number of at least 0"):
         RSRAE(n_neighbors=wrong).fit(easy_table.X)
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_the_published_recipes_see_images_as_the_paper_does(recipe: str, easy_images: Any) -> None:
+    detector = RSRAE.from_recipe(recipe, epochs=1, random_state=0).fit(easy_images.X)
+    X = easy_images.X.reshape(len(easy_images.X), -1).astype(np.float64)
+    X = 2 * (X - X.min()) / (X.max() - X.min()) - 1
+    expected = X / np.linalg.norm(X, axis=1, keepdims=True)
+    np.testing.assert_allclose(detector.preprocess(easy_images.X).reshape(expected.shape), expected, atol=1e-6)
+
+
+def test_a_single_row_more_leaves_neighbours_and_scales_as_they_are(tmp_path: Path, easy_table: Any) -> None:
+    detector = RSRAE(epochs=2, random_state=0).fit(easy_table.X)
+    neighbours, combination = detector.neighbours_, detector.combination_
+    detector.partial_fit(easy_table.X[:1])
+    assert detector.neighbours_ is neighbours
+    assert detector.combination_ is combination
+    detector.save(tmp_path / "model")
+    scores = detector.anomaly_score(easy_table.X)
+    np.testing.assert_array_equal(rsrae.load(tmp_path / "model").anomaly_score(easy_table.X), scores)

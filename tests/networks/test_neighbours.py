@@ -45,6 +45,14 @@ def test_sparse_rows_kept_take_dense_batches(rng: np.random.Generator) -> None:
     torch.testing.assert_close(dense, sparse)
 
 
+def test_dense_rows_kept_take_sparse_batches(rng: np.random.Generator) -> None:
+    kept, X = rng.random((20, 6)), rng.random((7, 6))
+    member = Neighbours(torch.from_numpy(kept), 3)
+    for scored_by in ("cosine", "euclidean"):
+        dense = member.errors(torch.from_numpy(X)[None], scored_by)
+        torch.testing.assert_close(member.errors(SparseBatch([sp.csr_array(X)]), scored_by), dense)
+
+
 def test_only_one_of_several_equal_rows_is_left_out() -> None:
     kept = torch.tensor([[0.0, 1.0], [0.0, 1.0], [0.0, 1.0], [5.0, 5.0]])
     assert Neighbours(kept, 2).errors(torch.tensor([[[0.0, 1.0]]]), "euclidean").item() == 0
@@ -56,6 +64,14 @@ def test_a_row_is_found_to_be_itself_in_single_precision(rng: np.random.Generato
     wanted = apart.fill_diagonal_(torch.inf).min(dim=1).values
     found = Neighbours(kept, 1).errors(kept[None], "euclidean")[0]
     torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-4)
+
+
+def test_a_row_in_double_precision_is_found_among_rows_kept_in_single(rng: np.random.Generator) -> None:
+    X = torch.from_numpy(rng.normal(size=(50, 8)))
+    member = Neighbours(X.float(), 3)
+    torch.testing.assert_close(
+        member.reconstruct(X[None]), member.reconstruct(X.float()[None]).double(), rtol=0, atol=1e-5
+    )
 
 
 def test_more_neighbours_than_rows_are_as_many_as_there_are() -> None:

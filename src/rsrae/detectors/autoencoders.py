@@ -23,6 +23,7 @@ from rsrae.detectors.base import Rows, check_choice, check_count
 from rsrae.detectors.combination import Combination
 from rsrae.detectors.neural import NeuralDetector, to_numpy, value_range
 from rsrae.detectors.preprocessed import pack_rows, unpack_rows
+from rsrae.detectors.recipes import RECIPES
 from rsrae.errors import InputError, ParameterError
 from rsrae.modelfile import Arrays
 from rsrae.networks.architecture import ACTIVATIONS, Architecture, choose_activation
@@ -42,45 +43,6 @@ THREADS_PAY_FROM = 1_000_000_000  # operations a step
 MOST_KEPT = 1_000  # rows among which neighbours are sought; drawn at random if more fit well
 MOST_KEPT_VALUES = 2**24  # of dense rows: large pictures are kept in smaller numbers
 FEWEST_UPDATES = 25  # before a network's errors say more of the rows than of its random start
-
-RECIPES: dict[str, dict[str, Any]] = {
-    # The text of the paper: batch normalisation everywhere, A standard normal, RSR1 in A, one learning rate.
-    "paper": {
-        "intrinsic_dim": 10,
-        "n_members": 1,
-        "epochs": 200,
-        "learning_rate": 2.5e-4,
-        "normalisation": "batch",
-        "initialisation": "normal",
-        "tame": False,
-        "n_neighbors": 0,
-        "level_lengths": False,
-        "rsr_learning_rate": 2.5e-4,
-        "rsr_scope": "A",
-        "scored_by": "cosine",
-        "trim": 0.0,
-    },
-    # The published code: inert normalisation, RSR1 in encoder and A at ten times the learning rate, unit rows.
-    "authors": {
-        "intrinsic_dim": 10,
-        "n_members": 1,
-        "epochs": 200,
-        "learning_rate": 2.5e-4,
-        "normalisation": "affine",
-        "initialisation": "normal",
-        "activation": "auto-authors",
-        "output_activation": "same",
-        "tame": False,
-        "n_neighbors": 0,
-        "level_lengths": False,
-        "unit_norm": True,
-        "rsr_learning_rate": 2.5e-3,
-        "rsr_scope": "encoder",
-        "scored_by": "cosine",
-        "shuffle": "once",
-        "trim": 0.0,
-    },
-}
 
 
 class AutoencoderDetector(NeuralDetector):
@@ -267,6 +229,8 @@ class AutoencoderDetector(NeuralDetector):
 
     def _combine(self, X: Rows) -> None:
         """Choose the rows that neighbours are sought among, and learn how members make one score."""
+        if X.shape[0] < 2:  # of a partial_fit: a row alone says nothing about what is usual
+            return
         self.neighbours_: Neighbours | None = None
         lengths = self._lengths(X)
         # The scores of a single network stay as they are: there is nothing to learn from the rows.
@@ -303,6 +267,8 @@ class AutoencoderDetector(NeuralDetector):
         if header["format"] < 2:
             header["parameters"] |= {"n_neighbors": 0, "level_lengths": False}
             n_members = int(header["parameters"]["n_members"])
+            if n_members > sum(array.size for array in arrays.values()):
+                raise ValueError("more members than the file has numbers")
             arrays["members.weights"] = np.full(n_members, 1 / n_members)
             if n_members == 1:
                 arrays |= {"members.location": np.zeros(1), "members.spread": np.ones(1)}
@@ -448,8 +414,7 @@ class AutoencoderDetector(NeuralDetector):
 
     def _member_scores(self, X: Rows) -> Tensor:
         networks = self._scoring_networks() if sp.issparse(X) else self.networks_
-        neighbours = [] if self.neighbours_ is None else [self.neighbours_]
-        return self._scores_by([*networks, *neighbours], X)
+        return self._scores_by(self._with_neighbours(networks), X)
 
     def _scores_by(self, members: Sequence[Network | Neighbours], X: Rows) -> Tensor:
         # Dense rows come in even blocks, sparse ones in double precision: a row scores the same in any company.
@@ -467,8 +432,10 @@ class AutoencoderDetector(NeuralDetector):
         return DenseRows(X, self.preprocessor_, device=self.device, cache=False, even=True)
 
     def _reconstructing(self) -> list[Network | Neighbours]:
-        neighbours = [] if self.neighbours_ is None else [self.neighbours_]
-        return [*self._scoring_networks(), *neighbours]
+        return self._with_neighbours(self._scoring_networks())
+
+    def _with_neighbours(self, networks: Sequence[Network]) -> list[Network | Neighbours]:
+        return [*networks] if self.neighbours_ is None else [*networks, self.neighbours_]
 
     def _scoring_threads(self, n_rows: int) -> int | None:
         if self.n_threads is not None:

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import gen_batches
 
 from rsrae.detectors.base import check_count
-from rsrae.detectors.preprocessed import Matrix, PreprocessedDetector, pack_rows, unpack_rows
+from rsrae.detectors.preprocessed import Matrix, PreprocessedDetector, pack_rows, to_dense, unpack_rows
 from rsrae.modelfile import Arrays
 from rsrae.subspaces import square_norms
 from rsrae.thresholds import FloatArray
@@ -80,6 +81,8 @@ class NearestOthers:
         return np.concatenate([block[0] for block in blocks]), np.concatenate([block[1] for block in blocks])
 
     def _find(self, X: Matrix) -> tuple[FloatArray, npt.NDArray[np.int64]]:
+        if sp.issparse(X) and not sp.issparse(self.rows):
+            X = to_dense(X)
         indices = self._index.kneighbors(X, return_distance=False)  # (n, k + 1)
         # The search may be by inner products, whose distance from a row to itself is not quite zero.
         distances = np.stack([np.sqrt(square_norms(X - self.rows[column])) for column in indices.T], axis=1)

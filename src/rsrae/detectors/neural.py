@@ -40,7 +40,7 @@ class NeuralDetector(BaseDetector):
     scaling : "robust" (median and interquartile range per column), "unit-cube" (to [-1, 1]), "contrast" (the same, and
         most of each row's own mean taken off), "none", or "auto": robust for tables, contrast for images (unit-cube
         without ``unit_norm``), none for sparse rows and for tables that hold vectors, see
-        :func:`rsrae.preprocessing.holds_vectors`.
+        :func:`rsrae.preprocessing.holds_vectors`; "auto-paper" is the same, but unit-cube for all images.
     tame : with robust scaling, pass each value through asinh, so that far values do not outweigh a row.
     unit_norm : scale each row to unit l2 norm; "auto": for sparse rows, images and tables of vectors.
     epochs : passes over the rows; "auto" makes them as many as give about 2,500 updates, between 10 and 100.

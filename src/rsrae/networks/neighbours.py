@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from rsrae.networks.batches import Batch, SparseBatch
 from rsrae.scoring import cosine_distance, distance, euclidean_distance
 
-# A squared distance below this share of the squared norm is rounding: the row is that row itself.
+# A squared distance below this share of the squared norm is rounding, of either row: they are one and the same.
 _ITSELF = {torch.float32: 1e-5, torch.float64: 1e-12}
 
 
@@ -45,8 +45,8 @@ class Neighbours:
 
     def errors(self, batch: Batch, scored_by: str) -> Tensor:
         """The score of every row, ``(1, rows)``."""
-        if not isinstance(batch, SparseBatch):
-            x = batch.flatten(start_dim=2)
+        if isinstance(self.rows, Tensor) or not isinstance(batch, SparseBatch):
+            x = (batch.to_dense() if isinstance(batch, SparseBatch) else batch).flatten(start_dim=2)
             return distance(x, self.reconstruct(batch).flatten(start_dim=2), scored_by)
         square_norms = batch.square_norms[0].cpu()
         inner = self._inner_products(batch)
@@ -87,7 +87,8 @@ class Neighbours:
         """
         values, indices = _smallest(apart, self.k + 1)
         own = square_norms.unsqueeze(1)
-        is_itself = values[:, :1] + own <= _ITSELF[own.dtype] * own
+        kept_in = self.rows.dtype if isinstance(self.rows, Tensor) else torch.float64
+        is_itself = values[:, :1] + own <= max(_ITSELF[own.dtype], _ITSELF[kept_in]) * own
         return torch.where(is_itself, indices[:, 1:], indices[:, :-1])
 
     def _square_norms(self) -> Tensor:

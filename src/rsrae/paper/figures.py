@@ -237,7 +237,7 @@ def _draw_own_outliers(rows: Sequence[Row]) -> Figure:
             axis.plot(values, [position] * len(values), "|", color="C0", alpha=0.5)
             axis.plot(fmean(values), position, "o", color="black", markersize=4)
         axis.set_yticks(range(len(ranked)), [title for title, _ in ranked])
-        axis.set_xlabel(f"{measure}: each table, and their mean")
+        axis.set_xlabel(f"{measure} (dot: mean)")
     return figure
 
 
