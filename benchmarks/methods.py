@@ -19,7 +19,7 @@ from sklearn import datasets
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from rsrae.detectors import METHODS, make_detector
-from rsrae.paper.measure import as_accepted
+from rsrae.explain import accepted_form
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results" / "methods.json"
@@ -66,7 +66,7 @@ def measure(method: str, load: Callable[[], Trial]) -> dict[str, float] | str:
     kind = "images" if getattr(X, "ndim", 2) > 2 else "table"
     if kind == "table" and "table" not in detector.accepts:
         return "images only"
-    X = as_accepted(X, detector.accepts, method)
+    X = accepted_form(X, detector.accepts)
     parameters = detector.get_params()
     settings: dict[str, Any] = {"random_state": 0} if "random_state" in parameters else {}
     if method == "gt":

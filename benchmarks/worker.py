@@ -89,6 +89,24 @@ def isolation_forest(*, rows: int, columns: int, trees: int) -> dict[str, float]
     return {"seconds": time.perf_counter() - began}
 
 
+def scores(*, peer: str, rows: str, seed: int) -> dict[str, Any]:
+    """The scores that a peer gives the rows it was fitted on, with its own default settings."""
+    import numpy as np
+
+    X = np.load(rows)
+    began = time.perf_counter()
+    if peer == "pyod ecod":
+        from pyod.models.ecod import ECOD  # type: ignore[import-not-found]
+
+        detector = ECOD()
+    else:
+        from pyod.models.auto_encoder import AutoEncoder
+
+        detector = AutoEncoder(random_state=seed, verbose=0, device="cpu")
+    detector.fit(X)
+    return {"scores": detector.decision_scores_.tolist(), "seconds": time.perf_counter() - began}
+
+
 @functools.cache
 def _fitted_forest(columns: int, trees: int) -> Any:
     from sklearn.ensemble import IsolationForest
@@ -111,6 +129,7 @@ QUESTIONS: dict[str, Callable[..., dict[str, Any]]] = {
     "pyod_autoencoder": pyod_autoencoder,
     "deepod_deep_svdd": deepod_deep_svdd,
     "isolation_forest": isolation_forest,
+    "scores": scores,
 }
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from pathlib import Path
 from statistics import fmean
@@ -24,7 +25,12 @@ METHODS: dict[tuple[str, str, str], str] = {
     ("pca", "default", ""): "PCA",
     ("ocsvm", "default", ""): "one-class SVM",
     ("lof", "default", ""): "LOF",
+    ("sfms", "paper", ""): "SFMS",
+    ("ste", "paper", ""): "STE",
+    ("ae", "paper", ""): "AE",
 }
+PEERS = {"pyod ecod": "ECOD (PyOD)", "pyod autoencoder": "AutoEncoder (PyOD)"}
+NAMES = (*METHODS.values(), *PEERS.values())
 DATA = {
     "reuters": "Reuters",
     "newsgroups": "20 Newsgroups",
@@ -46,13 +52,19 @@ def cells() -> dict[str, dict[str, dict[Trial, tuple[float, float]]]]:
                 continue
             if row["seed"] != 0 or row["outliers"] != "random" or row["c"] not in (0.5, None):
                 continue
-            if row["c"] is None:
-                group = "22 ADBench tables"
-            else:
-                n = len(row["classes"])
-                group = f"{DATA[row['data']]}, {n} normal {'class' if n == 1 else 'classes'}"
-            found[group][method][row["data"], *row["classes"]] = (row["auc"], row["ap"])
+            found[_group(row["data"], row["classes"])][method][row["data"], *row["classes"]] = (row["auc"], row["ap"])
+    peers = json.loads((DOCS.parent / "benchmarks" / "results" / "accuracy.json").read_text(encoding="utf-8"))
+    for key, result in peers["trials"].items():
+        peer, data, numbers = key.split("|")
+        classes = [int(number) for number in numbers.split("-") if number]
+        found[_group(data, classes)][PEERS[peer]][data, *classes] = (result["auc"], result["ap"])
     return found
+
+
+def _group(data: str, classes: list[int]) -> str:
+    if not classes:
+        return "22 ADBench tables"
+    return f"{DATA[data]}, {len(classes)} normal {'class' if len(classes) == 1 else 'classes'}"
 
 
 def means() -> dict[str, dict[str, tuple[float, float, int]]]:
@@ -64,7 +76,7 @@ def means() -> dict[str, dict[str, tuple[float, float, int]]]:
             continue
         result[group] = {
             name: (fmean(by[t][0] for t in trials), fmean(by[t][1] for t in trials), len(trials))
-            for name in METHODS.values()
+            for name in NAMES
             if (by := methods.get(name)) is not None and trials.keys() <= by.keys()
         }
     return result
@@ -72,7 +84,7 @@ def means() -> dict[str, dict[str, tuple[float, float, int]]]:
 
 def table(found: dict[str, dict[str, tuple[float, float, int]]]) -> str:
     """As Markdown, the best AUC of each line in bold."""
-    shown = [name for name in METHODS.values() if any(name in row for row in found.values())]
+    shown = [name for name in NAMES if any(name in row for row in found.values())]
     lines = ["| mean AUC / AP | trials | " + " | ".join(shown) + " |", "|---" * (len(shown) + 2) + "|"]
     for group, row in found.items():
         best = max(round(auc, 3) for auc, _, _ in row.values())

@@ -10,7 +10,6 @@ from rsrae.errors import ParameterError
 from rsrae.paper.cells import Cell
 from rsrae.paper.experiments import CALTECH_LATENT_DIM, ids, plan
 from rsrae.paper.measure import (
-    as_accepted,
     centroid_scores,
     detector_of,
     environment,
@@ -33,17 +32,6 @@ def test_a_cell_is_measured_the_same_twice_and_global_generators_stay(global_gen
 def test_the_histogram_of_the_swiss_roll_counts_every_point() -> None:
     histogram = measure(ROLL)["histogram"]
     assert (sum(histogram["normal"]), sum(histogram["anomalous"])) == (1000, 500)
-
-
-def test_rows_are_flattened_only_for_methods_that_need_it() -> None:
-    images = np.zeros((5, 4, 4, 3))
-    assert as_accepted(images, frozenset({"images"}), "gt") is images
-    assert as_accepted(images, frozenset({"table", "sparse"}), "lof").shape == (5, 48)
-    rows = sp.csr_array(np.eye(4))
-    assert as_accepted(rows, frozenset({"sparse"}), "knn") is rows
-    assert isinstance(as_accepted(rows, frozenset({"table"}), "dagmm"), np.ndarray)
-    with pytest.raises(ParameterError, match="gt takes images, not table"):
-        as_accepted(np.eye(3), frozenset({"images"}), "gt")
 
 
 def test_the_rank_correlation_is_spearmans() -> None:

@@ -18,7 +18,7 @@ from sklearn.preprocessing import normalize
 from threadpoolctl import threadpool_info
 
 from rsrae import __version__
-from rsrae.errors import ParameterError
+from rsrae.explain import accepted_form
 from rsrae.paper import datasets
 from rsrae.paper.cells import Cell
 from rsrae.paper.protocol import (
@@ -48,7 +48,7 @@ def measure(cell: Cell) -> dict[str, Any]:
     """
     trial = trial_of(cell)
     detector = detector_of(cell)
-    X = as_accepted(trial.X, detector.accepts, cell.method)
+    X = accepted_form(trial.X, detector.accepts)
     started = time.perf_counter()
     detector.fit(X)
     fitted = time.perf_counter()
@@ -101,22 +101,6 @@ def detector_of(cell: Cell) -> Any:
     offered = detector.get_params()
     detector.set_params(**{name: value for name, value in settings.items() if name in offered})
     return detector.set_params(**dict(cell.params))
-
-
-def as_accepted(X: Matrix, accepts: frozenset[str], method: str) -> Matrix:
-    """Hand rows over in a form the method accepts: as they are, or else flattened to a dense table.
-
-    >>> as_accepted(np.zeros((5, 4, 3)), frozenset({"table"}), "lof").shape
-    (5, 12)
-    """
-    dense_kind = "table" if X.ndim == 2 else "images"
-    kind = "sparse" if sp.issparse(X) else dense_kind
-    if kind in accepts:
-        return X
-    if "table" not in accepts:
-        raise ParameterError(f"{method} takes {' and '.join(sorted(accepts))}, not {kind}; choose another method")
-    dense: npt.NDArray[Any] = X.toarray() if isinstance(X, sp.csr_array) else X
-    return dense.reshape(len(dense), -1)
 
 
 def centroid_scores(X: Matrix) -> npt.NDArray[np.float64]:
