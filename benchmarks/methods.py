@@ -70,7 +70,7 @@ def measure(method: str, load: Callable[[], Trial]) -> dict[str, float] | str:
     parameters = detector.get_params()
     settings: dict[str, Any] = {"random_state": 0} if "random_state" in parameters else {}
     if method == "gt":
-        settings |= {"widen": 1, "epochs": 1}
+        settings["epochs"] = 1
     elif kind == "images" and "epochs" in parameters:
         settings["epochs"] = EPOCHS["image"]
     elif isinstance(parameters.get("epochs"), int):

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from rsrae.data import documents
 from rsrae.data.documents import DocumentEncoder, strip_mail_headers
 from rsrae.data.sources import encoder_from_json, read_source
-from rsrae.errors import InputError, SourceError
+from rsrae.errors import InputError, ParameterError, SourceError
 
 TEXTS = ["the red car drives", "the blue car stands", "a red bike and the car", "the the the red"]
 
@@ -151,6 +151,37 @@ def test_the_model_remembers_to_cut_headers_off() -> None:
     again = read_source(mails, encoder=samples.encoder)
     np.testing.assert_array_equal(again.X.toarray(), samples.X.toarray())
     assert "secret" in (read_source(mails).feature_names or ())
+
+
+def test_stop_words_do_not_count_now_or_later(tmp_path: Path) -> None:
+    texts = ["The engine of the car", "the car and the engine", "The Piston in THE engine"]
+    (tmp_path / "words.txt").write_text("the\nof\nand in", encoding="utf-8")
+    plain = read_source(texts)
+    samples = read_source(texts, stop_words="english")
+    assert "the" in (plain.feature_names or ())
+    assert set(samples.feature_names or ()) == {"engine", "car"}
+    assert any("stop words" in note for note in samples.notes)
+    for same in (tmp_path / "words.txt", ["The", "OF", "and", "in"]):
+        np.testing.assert_array_equal(read_source(texts, stop_words=same).X.toarray(), samples.X.toarray())
+    again = read_source(["the the engine"], encoder=samples.encoder)
+    assert again.X.nnz == 1
+
+
+@pytest.mark.parametrize("words", ["klingon", "missing.txt"])
+def test_stop_words_that_are_none_are_an_error(words: str) -> None:
+    with pytest.raises(ParameterError, match="stop_words"):
+        read_source(["one text", "two texts"], stop_words=words)
+
+
+def test_a_model_has_its_own_stop_words() -> None:
+    samples = read_source(["one text", "two texts"])
+    with pytest.raises(ParameterError, match="fitted"):
+        read_source(["one text"], stop_words="english", encoder=samples.encoder)
+
+
+def test_texts_of_stop_words_alone_are_an_error() -> None:
+    with pytest.raises(InputError, match="beside stop words"):
+        read_source(["the of", "and in"], stop_words="english")
 
 
 def test_texts_without_any_word_are_an_error() -> None:

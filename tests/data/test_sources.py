@@ -75,6 +75,7 @@ def test_the_limit_is_kept_and_noted(tmp_path: Path) -> None:
         (pd.DataFrame({"x": [1, 2]}), {"names": ["a", "b"]}),
         (pd.DataFrame({"x": ["one", "two"]}), {"text": "x", "drop": ["x"]}),
         (pd.DataFrame({"x": [1, 2]}), {"strip_headers": True}),
+        (pd.DataFrame({"x": [1, 2]}), {"stop_words": "english"}),
         (np.eye(3), {"id": "x"}),
         (np.eye(3), {"size": 5}),
         (np.ones((2, 4, 4)), {"drop": ["x"]}),

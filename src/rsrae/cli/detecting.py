@@ -35,6 +35,7 @@ def detect(
     size: opt.Size = None,
     names: opt.Names = None,
     strip_headers: opt.StripHeaders = False,
+    stop_words: opt.StopWords = None,
     limit: opt.Limit = None,
     method: opt.MethodName = "rsrae",
     recipe: opt.Recipe = None,
@@ -67,6 +68,7 @@ def detect(
         "size": opt.parse_size(size),
         "names": names,
         "strip_headers": strip_headers,
+        "stop_words": stop_words,
         "limit": limit,
     }
     chosen = {"recipe": recipe, "epochs": epochs, "dim": dim, "seed": seed, "device": device, "threads": threads}
@@ -92,6 +94,7 @@ def fit(
     size: opt.Size = None,
     names: opt.Names = None,
     strip_headers: opt.StripHeaders = False,
+    stop_words: opt.StopWords = None,
     limit: opt.Limit = None,
     method: opt.MethodName = "rsrae",
     recipe: opt.Recipe = None,
@@ -117,6 +120,7 @@ def fit(
         "size": opt.parse_size(size),
         "names": names,
         "strip_headers": strip_headers,
+        "stop_words": stop_words,
         "limit": limit,
     }
     chosen = {"recipe": recipe, "epochs": epochs, "dim": dim, "seed": seed, "device": device, "threads": threads}

@@ -70,6 +70,14 @@ Names = Annotated[
 StripHeaders = Annotated[
     bool, typer.Option("--strip-headers", help="Cut mail and newsgroup headers off documents.", rich_help_panel=_DATA)
 ]
+StopWords = Annotated[
+    str | None,
+    typer.Option(
+        help="Words of documents that do not count: english, or a text file with one a line.",
+        metavar="english|FILE",
+        rich_help_panel=_DATA,
+    ),
+]
 Limit = Annotated[int | None, typer.Option(help="Read only that many items.", rich_help_panel=_DATA)]
 
 MethodName = Annotated[

@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, CountVectorizer
 from sklearn.utils import murmurhash3_32
 
 from rsrae.data.columns import as_text
@@ -29,7 +29,9 @@ from rsrae.data.samples import Kind, ListItems, Samples
 from rsrae.data.table_files import ColumnStore
 from rsrae.data.tables import find_id, labels_from_table, names_from_table, require_column
 from rsrae.data.text import decode, read_bytes
-from rsrae.errors import InputError, SourceError
+from rsrae.errors import InputError, ParameterError, SourceError
+
+StopWords = str | Path | Sequence[str]
 
 N_BUCKETS = 2**20
 MAX_COLUMNS = 2**15
@@ -64,22 +66,34 @@ class DocumentEncoder:
     kind: ClassVar[Kind] = "documents"
 
     @classmethod
-    def fit(cls, texts: Sequence[str], *, strip_headers: bool = False, text: str | None = None) -> DocumentEncoder:
-        """Learn columns, words and frequencies.
+    def fit(
+        cls,
+        texts: Sequence[str],
+        *,
+        strip_headers: bool = False,
+        stop_words: StopWords | None = None,
+        text: str | None = None,
+    ) -> DocumentEncoder:
+        """Learn columns, words and frequencies. Stop words are no columns, now or later.
 
         >>> encoder = DocumentEncoder.fit(["red car", "red bike", "blue car"])
         >>> sorted(encoder.feature_names), encoder.encode(["red red car"]).nnz
         (['car', 'red'], 2)
         """
         words, counts = _count_words(texts)
-        return cls._fit_counts(words, counts, strip_headers, text)
+        return cls._fit_counts(words, counts, strip_headers, read_stop_words(stop_words), text)
 
     @classmethod
     def _fit_counts(
-        cls, words: list[str], counts: sp.csr_array, strip_headers: bool, text: str | None
+        cls, words: list[str], counts: sp.csr_array, strip_headers: bool, stop_words: frozenset[str], text: str | None
     ) -> DocumentEncoder:
+        if stop_words:
+            telling = [i for i, word in enumerate(words) if word not in stop_words]
+            words, counts = [words[i] for i in telling], counts[:, telling]
         if not words:
-            raise InputError("no document holds a word of two letters or more")
+            raise InputError(
+                f"no document holds a word of two letters or more{' beside stop words' * bool(stop_words)}"
+            )
         presence = counts.copy()
         presence.data[:] = 1
         buckets = _buckets_of(words)
@@ -177,6 +191,29 @@ class DocumentEncoder:
         return np.where(known[columns] == buckets, columns, -1)
 
 
+def read_stop_words(given: StopWords | None) -> frozenset[str]:
+    """The words to leave out: "english", a text file with one a line, or the words themselves.
+
+    >>> sorted(read_stop_words(["The", "of"])), "the" in read_stop_words("english")
+    (['of', 'the'], True)
+    """
+    if given is None:
+        return frozenset()
+    if given == "english":
+        return frozenset(ENGLISH_STOP_WORDS)
+    if isinstance(given, str | Path):
+        path = Path(given)
+        if not path.is_file():
+            raise ParameterError(
+                f"stop_words must be 'english' or a text file with one word a line, got {str(given)!r}"
+            )
+        given = decode(read_bytes(path), path.name)[0].split()
+    words = frozenset(word.lower() for word in given)
+    if not words:
+        raise ParameterError("stop_words holds no word")
+    return words
+
+
 def samples_from_texts(
     texts: Sequence[str],
     names: Sequence[str],
@@ -184,6 +221,7 @@ def samples_from_texts(
     *,
     labels: npt.NDArray[np.int64] | None = None,
     strip_headers: bool = False,
+    stop_words: StopWords | None = None,
     text: str | None = None,
     encoder: DocumentEncoder | None = None,
 ) -> Samples:
@@ -197,7 +235,8 @@ def samples_from_texts(
     if not kept:
         raise InputError(f"{source}: no document holds a word of two letters or more")
     words, counts = _count_words([prepared[i] for i in kept])  # once, for learning and for encoding
-    encoder = encoder or DocumentEncoder._fit_counts(words, counts, strip_headers, text)
+    left_out = read_stop_words(stop_words)
+    encoder = encoder or DocumentEncoder._fit_counts(words, counts, strip_headers, left_out, text)
     X = encoder._encode_counts(words, counts)
 
     notes = [f"{len(kept):,} documents, compared by {len(encoder.buckets):,} words."]
@@ -206,6 +245,8 @@ def samples_from_texts(
         notes.append(f"{n_without:,} documents hold no word the model knows.")
     if strip_headers:
         notes.append("Mail headers are cut off.")
+    if left_out:
+        notes.append(f"{len(left_out):,} stop words are left out.")
     if skipped:
         notes.append(f"{len(skipped):,} documents without words are skipped.")
     return Samples(
@@ -227,6 +268,7 @@ def samples_from_text_files(
     folder: Path,
     *,
     strip_headers: bool = False,
+    stop_words: StopWords | None = None,
     label: str | None = None,
     encoder: DocumentEncoder | None = None,
 ) -> Samples:
@@ -250,6 +292,7 @@ def samples_from_text_files(
         str(folder),
         labels=labels_from_folders(list(texts), folder, label),
         strip_headers=strip_headers,
+        stop_words=stop_words,
         encoder=encoder,
     )
     samples.skipped = skipped + samples.skipped
@@ -264,6 +307,7 @@ def samples_from_text_lines(
     source: str,
     *,
     strip_headers: bool = False,
+    stop_words: StopWords | None = None,
     limit: int | None = None,
     encoder: DocumentEncoder | None = None,
 ) -> Samples:
@@ -273,7 +317,9 @@ def samples_from_text_lines(
     if not lines:
         raise SourceError(f"{source}: the file is empty")
     names = [str(i) for i in range(1, len(lines) + 1)]
-    samples = samples_from_texts(lines, names, source, strip_headers=strip_headers, encoder=encoder)
+    samples = samples_from_texts(
+        lines, names, source, strip_headers=strip_headers, stop_words=stop_words, encoder=encoder
+    )
     if not encoding.startswith("utf-8"):
         samples.notes.append(f"The text is read as {encoding}.")
     return samples
@@ -286,6 +332,7 @@ def samples_from_text_column(
     id: str | None = None,
     label: str | None = None,
     strip_headers: bool = False,
+    stop_words: StopWords | None = None,
     encoder: DocumentEncoder | None = None,
 ) -> Samples:
     """One document a row of a table."""
@@ -301,6 +348,7 @@ def samples_from_text_column(
         store.name,
         labels=labels,
         strip_headers=strip_headers,
+        stop_words=stop_words,
         text=text,
         encoder=encoder,
     )

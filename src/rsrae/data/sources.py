@@ -77,6 +77,7 @@ def read_source(
     size: int | tuple[int, int] | None = None,
     names: Path | str | Sequence[str] | None = None,
     strip_headers: bool = False,
+    stop_words: documents.StopWords | None = None,
     limit: int | None = None,
     encoder: Encoder | None = None,
 ) -> Samples:
@@ -95,6 +96,7 @@ def read_source(
     size : side, or (height, width), to which pictures are resized.
     names : a list of names, or a text file with one name a line, for arrays and lists.
     strip_headers : cut e-mail and newsgroup headers off documents.
+    stop_words : words of documents that do not count: ``"english"``, a text file with one a line, or a list.
     limit : read only that many items, from the top.
     encoder : of the data a model was fitted on; the new data is then treated in the same way.
 
@@ -120,7 +122,10 @@ def read_source(
     if limit is not None and limit < 1:
         raise ParameterError(f"limit must be at least 1, not {limit}")
     drop = [drop] if isinstance(drop, str) else list(drop)
+    if encoder is not None and stop_words is not None:
+        raise ParameterError("which words count was decided when the model was fitted; leave stop_words out")
     options = {"text": text, "id": id, "drop": drop, "label": label, "size": size, "names": names}
+    options["stop_words"] = stop_words
     options = {key: value for key, value in options.items() if value is not None and value != []}
     if strip_headers:
         options["strip_headers"] = True
@@ -166,7 +171,7 @@ def _read(source: Any, kind: Kind | None, options: dict[str, Any], limit: int | 
         return _read_store(table_from_arrow(source, "the table"), kind, options, limit, encoder)
     if isinstance(source, list | tuple) and source and all(isinstance(text, str) for text in source):
         _require_kind(kind, "documents", "a list of texts")
-        options = _allow(options, "a list of texts", "names", "strip_headers")
+        options = _allow(options, "a list of texts", "names", "strip_headers", "stop_words")
         texts = list(source[:limit])
         names = _list_names(options.pop("names", None), len(texts))
         return documents.samples_from_texts(texts, names, "the texts", encoder=encoder, **options)
@@ -183,7 +188,7 @@ def _read_file(path: Path, kind: Kind | None, options: dict[str, Any], limit: in
     if ending == ".xls":
         raise SourceError(f"{path}: the old .xls format is not read; save the workbook as .xlsx or CSV")
     if ending == ".txt" and kind in (None, "documents") and "text" not in options:
-        options = _allow(options, "a text file with one document a line", "strip_headers")
+        options = _allow(options, "a text file with one document a line", "strip_headers", "stop_words")
         data = read_bytes(path)
         return documents.samples_from_text_lines(data, str(path), limit=limit, encoder=encoder, **options)
     if ending in _BINARY_TABLES:
@@ -230,7 +235,7 @@ def _read_store(
             if "text" not in options:
                 columns = listed(store.column_names)
                 raise InputError(f"{store.name}: which column is the text? Name it with --text: {columns}")
-            options = _allow(options, "documents", "text", "id", "label", "strip_headers")
+            options = _allow(options, "documents", "text", "id", "label", "strip_headers", "stop_words")
             return documents.samples_from_text_column(store, encoder=encoder, **options)
     raise InputError(f"{store.name}: a table cannot be read as images; give a folder or a numpy file")
 
@@ -273,7 +278,7 @@ def _read_folder(folder: Path, kind: Kind | None, options: dict[str, Any], limit
         options = _allow(options, "a folder of images", "size", "label")
         samples = images.samples_from_image_files(used, folder, encoder=encoder, **options)
     else:
-        options = _allow(options, "a folder of documents", "strip_headers", "label")
+        options = _allow(options, "a folder of documents", "strip_headers", "stop_words", "label")
         samples = documents.samples_from_text_files(used, folder, encoder=encoder, **options)
     if len(used) < len(chosen):
         samples.notes.append(f"Only the first {len(used):,} of {len(chosen):,} files are used.")

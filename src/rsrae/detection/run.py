@@ -9,6 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from rsrae.data.documents import StopWords
 from rsrae.data.samples import Kind, Samples
 from rsrae.data.sources import read_source
 from rsrae.detection.calibration import Calibration
@@ -35,6 +36,7 @@ def detect(
     size: int | tuple[int, int] | None = None,
     names: Path | str | Sequence[str] | None = None,
     strip_headers: bool = False,
+    stop_words: StopWords | None = None,
     limit: int | None = None,
     **detector_options: Any,
 ) -> Detection:
@@ -62,7 +64,8 @@ def detect(
     if isinstance(source, Samples):
         samples = source
     else:
-        samples = read_source(source, kind=kind, text=text, drop=drop, size=size, strip_headers=strip_headers, **given)
+        words: dict[str, Any] = {"text": text, "strip_headers": strip_headers, "stop_words": stop_words}
+        samples = read_source(source, kind=kind, drop=drop, size=size, **words, **given)
     return detect_samples(samples, method=method, contamination=contamination, reading=given, **detector_options)
 
 
