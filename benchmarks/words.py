@@ -59,7 +59,7 @@ def main() -> None:
         for n_topics in (1, 3):
             cells = [measure(data, n_topics, words) for words in (None, "english")]
             values = (" / ".join(f"{cell[method]:.3f}" for method in METHODS) for cell in cells)
-            print(f"| {data}, {n_topics} normal topics | " + " | ".join(values) + " |", flush=True)
+            print(f"| {data}, normal topics: {n_topics} | " + " | ".join(values) + " |", flush=True)
 
 
 if __name__ == "__main__":
