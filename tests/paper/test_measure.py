@@ -65,6 +65,11 @@ def test_the_published_recipes_take_the_protocols_numbers_as_they_are() -> None:
     assert detector("rsrae", "default").get_params() == make_detector("rsrae", random_state=7).get_params()
 
 
+def test_fms_sees_the_lengths_of_rows_and_sfms_does_not() -> None:
+    assert detector("fms", "paper").unit_norm is False
+    assert detector("sfms", "paper").unit_norm == "auto"
+
+
 @pytest.mark.parametrize("method", sorted({cell.method for name in ids() for cell in plan(name, "full")}))
 def test_every_planned_method_takes_its_planned_parameters(method: str) -> None:
     planned = {(cell.recipe, cell.params) for name in ids() for cell in plan(name, "quick") if cell.method == method}

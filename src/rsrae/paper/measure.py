@@ -92,6 +92,8 @@ def detector_of(cell: Cell) -> Any:
     settings: dict[str, Any] = {"random_state": cell.seed}
     if cell.recipe != "default" and datasets.info(cell.data).kind == "images" and "images" in detector.accepts:
         settings["scaling"] = "unit-cube"  # the paper's
+    if cell.recipe != "default" and cell.method == "fms":
+        settings["unit_norm"] = False  # on rows of unit norm FMS is SFMS
     if has_recipe and cell.recipe != "default":
         settings |= {"scaling": "none", "unit_norm": False}
         rsr_rate = getattr(detector, "rsr_learning_rate", None)
