@@ -28,6 +28,7 @@ METHODS: dict[tuple[str, str, str], str] = {
     ("sfms", "paper", ""): "SFMS",
     ("ste", "paper", ""): "STE",
     ("ae", "paper", ""): "AE",
+    ("gt", "paper", "widen=1"): "GT",
 }
 PEERS = {"pyod ecod": "ECOD (PyOD)", "pyod autoencoder": "AutoEncoder (PyOD)"}
 NAMES = (*METHODS.values(), *PEERS.values())
