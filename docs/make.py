@@ -66,10 +66,11 @@ def collapse() -> None:
 
 def which_detector() -> None:
     """Table and picture of the page on choosing a detector."""
-    from which_detector import draw, means, table
+    from which_detector import draw, means, published_table, table
 
     found = means()
-    fill(DOCS / "which-detector.md", table(found))
+    beside = "Beside the best figures published for this protocol that we know of (on other samples of the same data):"
+    fill(DOCS / "which-detector.md", "\n\n".join((table(found), beside, published_table(found))))
     draw(found, PICTURES / "which-detector.png")
 
 
