@@ -120,7 +120,6 @@ def test_thresholds_and_members_do_not_go_together(easy_table: Any) -> None:
         (RSRAE, {"rsr_learning_rate": 0.0}),
         (RSRAE, {"rsr_learning_rate": "fast"}),
         (RSRAE, {"rsr_scope": "decoder"}),
-        (RSRAE, {"updates": "sometimes"}),
         (RSRAE, {"eps_ae": -1.0}),
         (RSRAE, {"eps_rsr1": None}),
         (RSRAE, {"eps_rsr2": "x"}),
@@ -159,16 +158,6 @@ def test_the_recipes_are_those_of_the_paper_and_its_code() -> None:
     assert paper.trim == authors.trim == 0
     assert authors.unit_norm is True
     assert authors.shuffle == "once"
-
-
-@pytest.mark.parametrize("updates", ["together", "in turn"])
-def test_the_published_recipes_update_in_turn_on_images_only(updates: str, easy_table: Any) -> None:
-    pictures = np.random.default_rng(0).uniform(-1, 1, (12, 8, 8)).astype(np.float32)
-    for X, wanted in ((easy_table.X, "together"), (pictures, "in turn")):
-        settings: dict[str, Any] = {"epochs": 3, "hidden": (4, 8), "intrinsic_dim": 2, "random_state": 0}
-        published = RSRAE.from_recipe("authors", **settings).fit(X).networks_[0].parameters
-        other = RSRAE.from_recipe("authors", updates=updates, **settings).fit(X).networks_[0].parameters
-        assert torch.equal(published, other) == (updates == wanted)
 
 
 def test_an_unknown_recipe_is_an_error() -> None:

@@ -22,12 +22,14 @@ from rsrae.networks.network import (
     reconstruction_step,
 )
 from rsrae.networks.rows import DenseRows
+from rsrae.preprocessing import Preprocessor
 from rsrae.rsr import orthogonality_penalty, projection_loss, row_norms
 from rsrae.training import Step, train
 
-from .twins import AS_IT_IS, by_engine_names, dense_network, engine_gradients, module_twin
+from .twins import by_engine_names, dense_network, engine_gradients, module_twin
 
 SMALL = Architecture(input_shape=(7,), intrinsic_dim=2, hidden=(6, 5, 4))
+AS_IT_IS = Preprocessor(np.zeros(1), np.ones(1), tame=False, unit_norm=False)
 
 
 def draw(*shape: int, seed: int = 0) -> Tensor:

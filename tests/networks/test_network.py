@@ -9,11 +9,9 @@ from torch import Tensor
 from rsrae.networks.architecture import Architecture
 from rsrae.networks.autograd import AutogradNetwork
 from rsrae.networks.network import Network, orthogonality_step, projection_step, reconstruction_step
-from rsrae.networks.rows import DenseRows
-from rsrae.rsr import orthogonality_penalty, projection_loss, row_norms
-from rsrae.training import train
+from rsrae.rsr import orthogonality_penalty
 
-from .twins import AS_IT_IS, dense_network, module_twin
+from .twins import dense_network, module_twin
 
 ARCHITECTURE = Architecture(input_shape=(7,), intrinsic_dim=2, hidden=(6, 5))
 
@@ -71,37 +69,6 @@ def test_every_step_lowers_its_own_loss(network: Network, scope: str) -> None:
             losses.append(step.gradient(x, None).item())
             step.apply()
         assert losses == sorted(losses, reverse=True), step.name
-
-
-@pytest.mark.parametrize("scope", ["A", "encoder"])
-def test_steps_in_turn_are_three_optimisers_of_torch_one_after_the_other(network: Network, scope: str) -> None:
-    x, rate = draw(20, 7), 0.02
-    steps = [
-        reconstruction_step(network, p=1.0, learning_rate=rate),
-        projection_step(network, q=1.0, learning_rate=rate, scope=scope, encodes_again=True),  # type: ignore[arg-type]
-        orthogonality_step(network, learning_rate=rate),
-    ]
-    rows = DenseRows(x.numpy(), AS_IT_IS, dtype=torch.float64)
-    generator = torch.Generator().manual_seed(1)
-    got = train(steps, rows, epochs=5, batch_size=20, generator=generator, in_turn=True).losses
-
-    module = module_twin(dense_network(ARCHITECTURE)).train()
-    A = module.rsr.A
-    losses = {
-        "reconstruction": lambda: row_norms(module(x).x_hat - x).mean(),
-        "projection": lambda: projection_loss(module.encoder(x), A),
-        "orthogonality": lambda: orthogonality_penalty(A),
-    }
-    pulled = [A] if scope == "A" else [*module.encoder.parameters(), A]
-    moved = {"reconstruction": list(module.parameters()), "projection": pulled, "orthogonality": [A]}
-    optimisers = {name: torch.optim.Adam(parameters, lr=rate) for name, parameters in moved.items()}
-    for epoch in range(5):
-        for name, loss in losses.items():
-            value = loss()
-            for parameter, gradient in zip(moved[name], torch.autograd.grad(value, moved[name]), strict=True):
-                parameter.grad = gradient
-            optimisers[name].step()
-            assert got[name][epoch] == pytest.approx(value.item(), rel=1e-6), (name, epoch)
 
 
 def test_the_orthogonality_step_ends_at_orthonormal_columns(network: Network) -> None:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
 from rsrae.networks.architecture import Architecture
 from rsrae.networks.dense import DenseNetwork
 from rsrae.networks.modules import Affine, Autoencoder, build_module
-from rsrae.preprocessing import Preprocessor
-
-AS_IT_IS = Preprocessor(np.zeros(1), np.ones(1), tame=False, unit_norm=False)
 
 
 def dense_network(architecture: Architecture, n_members: int = 1, seed: int = 0) -> DenseNetwork:
