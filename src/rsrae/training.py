@@ -1,8 +1,7 @@
 """The training loop: epochs, batches, steps. It knows nothing of networks.
 
-A training scheme is a list of steps; the paper's alternation is three, a plain autoencoder is one. For every batch
-the gradients of all steps are taken at the same parameters, then all steps are applied; or each step is applied before
-the gradient of the next is taken.
+A training scheme is a list of steps. For every batch the gradients of all steps are taken at the same
+parameters, then all steps are applied; the paper's alternation is three steps, a plain autoencoder is one.
 Everything has a leading axis for the members of an ensemble that is trained as one batched program: each member
 has its own initial values, its own order of the rows and its own selection of them.
 """
@@ -80,12 +79,11 @@ def train(
     generator: torch.Generator,
     n_members: int = 1,
     shuffle: Literal["epoch", "once"] = "epoch",
-    in_turn: bool = False,
     select: Callable[[int], Selection | None] | None = None,
     on_epoch: Callable[[Epoch], bool | None] | None = None,
     device: torch.device | str = "cpu",
 ) -> History:
-    """Run the steps over the rows; ``in_turn`` applies each before the gradient of the next is taken.
+    """Run the steps over the rows.
 
     ``select(epoch)`` chooses (and weighs) the rows of an epoch; None means all of them. ``on_epoch`` may return
     False to stop after the epoch that just ended; what was trained until then stands.
@@ -100,7 +98,7 @@ def train(
             order = _orders(index, generator)
         index = index.gather(1, order).to(device)
         weights = None if weights is None else weights.gather(1, order.to(weights.device))
-        totals = _run_epoch(steps, rows, index, weights, batch_size, in_turn=in_turn)
+        totals = _run_epoch(steps, rows, index, weights, batch_size)
         losses = dict(zip((step.name for step in steps), totals, strict=True))
         history.append(losses)
         if on_epoch is not None:
@@ -209,34 +207,19 @@ class Adam:
 
 
 def _run_epoch(
-    steps: Sequence[Step[BatchT]],
-    rows: Rows[BatchT],
-    index: Tensor,
-    weights: Tensor | None,
-    batch_size: int,
-    *,
-    in_turn: bool,
+    steps: Sequence[Step[BatchT]], rows: Rows[BatchT], index: Tensor, weights: Tensor | None, batch_size: int
 ) -> list[float]:
     totals = [torch.zeros(index.shape[0], device=index.device) for _ in steps]
     for start, stop in batch_bounds(index.shape[1], batch_size):
         batch = rows.take(index[:, start:stop])
         batch_weights = None if weights is None else weights[:, start:stop]
-        losses = []
-        for step in steps:
-            losses.append(step.gradient(batch, batch_weights))
-            if in_turn:
-                _apply(step, losses[-1])
+        losses = [step.gradient(batch, batch_weights) for step in steps]
         share = (stop - start) / index.shape[1]
         for step, loss, total in zip(steps, losses, totals, strict=True):
             total.add_(loss, alpha=share)
-            if not in_turn:
-                _apply(step, loss)
+            if step.threshold == 0 or bool((loss > step.threshold).any()):
+                step.apply()
     return [float(total.mean()) for total in totals]
-
-
-def _apply(step: Step[BatchT], loss: Tensor) -> None:
-    if step.threshold == 0 or bool((loss > step.threshold).any()):
-        step.apply()
 
 
 def _orders(index: Tensor, generator: torch.Generator) -> Tensor:

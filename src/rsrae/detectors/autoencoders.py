@@ -180,11 +180,6 @@ class AutoencoderDetector(NeuralDetector):
     def _steps(self, network: Network) -> list[Step[Batch]]:
         """The training scheme."""
 
-    @property
-    def _takes_turns(self) -> bool:
-        """Whether a step is applied before the gradient of the next is taken."""
-        return False
-
     def _fit(self, X: Rows) -> None:
         self._check_parameters()
         if self.warm_start and hasattr(self, "networks_"):
@@ -221,7 +216,6 @@ class AutoencoderDetector(NeuralDetector):
                     generator=generator,
                     n_members=network.n_members,
                     shuffle=self.shuffle,  # type: ignore[arg-type]
-                    in_turn=self._takes_turns,
                     select=self._selection(network, rows),
                     on_epoch=self.on_epoch,
                     device=self.device,

@@ -42,10 +42,6 @@ class RSRAE(AutoencoderDetector):
         encoder.
     rsr_scope : what RSR1 moves: "A" (the paper's text), "encoder" (encoder and A, the authors' code), or "auto": the
         encoder too where rows have unit norm (images, sparse rows, vectors), A alone for other tables.
-    updates : "together": the three gradients of a batch are taken at the same point, then all three updates are made;
-        "in turn": each update is made before the next gradient is taken, at the price of a second pass through the
-        encoder; "auto": in turn for images, where it matters with RSR1 in the encoder and A far from orthonormal, as
-        in the published recipes (docs/decisions/0002-gradients-at-one-point.md).
     eps_ae, eps_rsr1, eps_rsr2 : a step rests while its loss is not above its threshold (the paper's are zero).
     **common : see :class:`rsrae.detectors.autoencoders.AutoencoderDetector`.
 
@@ -76,7 +72,6 @@ class RSRAE(AutoencoderDetector):
         q: float = 1.0,
         rsr_learning_rate: float | None = None,
         rsr_scope: str = "auto",
-        updates: str = "together",
         eps_ae: float = 0.0,
         eps_rsr1: float = 0.0,
         eps_rsr2: float = 0.0,
@@ -97,7 +92,6 @@ class RSRAE(AutoencoderDetector):
         self.q = q
         self.rsr_learning_rate = rsr_learning_rate
         self.rsr_scope = rsr_scope
-        self.updates = updates
         self.eps_ae = eps_ae
         self.eps_rsr1 = eps_rsr1
         self.eps_rsr2 = eps_rsr2
@@ -119,20 +113,14 @@ class RSRAE(AutoencoderDetector):
                 learning_rate=rate,
                 scope=scope,  # type: ignore[arg-type]
                 threshold=self.eps_rsr1,
-                encodes_again=self._takes_turns,
             ),
             orthogonality_step(network, learning_rate=rate, threshold=self.eps_rsr2),
         ]
-
-    @property
-    def _takes_turns(self) -> bool:
-        return self.updates == "in turn" or (self.updates == "auto" and len(self.input_shape_) > 1)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         _check_powers(self)
         check_choice("rsr_scope", self.rsr_scope, ("auto", "A", "encoder"))
-        check_choice("updates", self.updates, ("auto", "together", "in turn"))
         if self.rsr_learning_rate is not None:
             check_number("rsr_learning_rate", self.rsr_learning_rate)
         for name in ("eps_ae", "eps_rsr1", "eps_rsr2"):

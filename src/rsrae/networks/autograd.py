@@ -73,15 +73,6 @@ class AutogradNetwork(Network):
             loss.backward(retain_graph=self.keeps_graph)  # type: ignore[no-untyped-call]
         return loss.detach().unsqueeze(0)
 
-    def encode_again(self, batch: Batch) -> None:
-        """Latent and code of the batch for the parameters as they are now."""
-        assert self._last is not None, "gradient() comes first"
-        if self.module.is_point:
-            return
-        with torch.enable_grad():
-            latent = self.module.encoder(channels_first(batch)).flatten(start_dim=1)
-            self._last = self._last._replace(latent=latent, code=self.module.rsr(latent))
-
     def encoder_gradient(self, in_latent: Tensor, out: Tensor) -> None:
         """The encoder's gradient for the last batch, written into ``out``."""
         assert self._last is not None, "gradient() comes first"

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -197,12 +197,6 @@ class DenseNetwork(Network):
         self._backward_encoder(in_latent)
         return loss
 
-    def encode_again(self, batch: Batch) -> None:
-        """Latent and code of the batch for the parameters as they are now."""
-        encoder: _Trace = []
-        latent = self._encode(batch, encoder)
-        self._pass = replace(self._last, encoder=encoder, latent=latent, raw_code=narrow_product(latent, self.A))
-
     def encoder_gradient(self, in_latent: Tensor, out: Tensor) -> None:
         """The encoder's gradient for the last batch, written into ``out``; ``gradients`` is left as it was."""
         end = self.A_bounds[0]
@@ -215,7 +209,11 @@ class DenseNetwork(Network):
 
     def encode(self, batch: Batch) -> Tensor:
         """The latents in scoring mode."""
-        return self._encode(self._for_all_members(batch), None)
+        x = self._for_all_members(batch)
+        for layer in self.encoder:
+            x = layer.forward(x, None)
+        assert not isinstance(x, SparseBatch)
+        return x
 
     def reconstruct(self, batch: Batch) -> Tensor:
         """``x_hat`` in scoring mode, dense."""
@@ -279,7 +277,11 @@ class DenseNetwork(Network):
     def _forward(self, batch: Batch, *, training: bool) -> _Pass:
         encoder: _Trace = []
         decoder: _Trace = []
-        latent = self._encode(batch, encoder if training else None)
+        x: Batch = batch
+        for layer in self.encoder:
+            x = layer.forward(x, encoder if training else None)
+        assert not isinstance(x, SparseBatch)
+        latent = x
         raw_code = code = narrow_product(latent, self.A)
         norms = None
         if self.architecture.normalise_code:
@@ -290,13 +292,6 @@ class DenseNetwork(Network):
             x = layer.forward(x, decoder if training else None)
         h = torch.nn.functional.pad(x, (0, 1), value=1.0)
         return _Pass(encoder, decoder, latent, raw_code, norms, code, h)
-
-    def _encode(self, batch: Batch, trace: _Trace | None) -> Tensor:
-        x = batch
-        for layer in self.encoder:
-            x = layer.forward(x, trace)
-        assert not isinstance(x, SparseBatch)
-        return x
 
     def _output(self, h: Tensor) -> Tensor:
         multiply = narrow_product if self.n_columns < NARROW else torch.bmm

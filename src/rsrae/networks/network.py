@@ -57,10 +57,6 @@ class Network(ABC):
         """``A'z`` for the batch of the last ``gradient``, before it is normalised, ``(members, rows, d)``."""
 
     @abstractmethod
-    def encode_again(self, batch: Batch) -> None:
-        """Renew ``latent`` and ``code`` for the parameters as they are now, for ``encoder_gradient`` too."""
-
-    @abstractmethod
     def encoder_gradient(self, in_latent: Tensor, out: Tensor) -> None:
         """Write the encoder's gradient, given that of the last batch's latents, into the flat ``out``."""
 
@@ -103,18 +99,11 @@ def reconstruction_step(
 
 
 def projection_step(
-    network: Network,
-    *,
-    q: float,
-    learning_rate: float,
-    scope: Scope = "A",
-    threshold: float = 0.0,
-    encodes_again: bool = False,
+    network: Network, *, q: float, learning_rate: float, scope: Scope = "A", threshold: float = 0.0
 ) -> Step[Batch]:
     """Minimise RSR1 in A (the paper's text), or in the encoder and A (the authors' code).
 
-    The latents are those of the reconstruction step of the same batch, unless the step ``encodes_again``: a second
-    pass through the encoder, for steps that are taken in turn.
+    The latents are those of the reconstruction step of the same batch: no second pass through the encoder.
     """
     start, stop = network.A_bounds
     first = start if scope == "A" else 0
@@ -124,8 +113,6 @@ def projection_step(
     optimiser = Adam(network.parameters[first:stop], buffer, learning_rate)
 
     def gradient(batch: Batch, weights: Tensor | None) -> Tensor:
-        if encodes_again:
-            network.encode_again(batch)
         loss, gradient_in_A, in_latent = projection_gradient(
             network.latent, network.A, q, weights, code=network.code, with_latent=scope == "encoder"
         )

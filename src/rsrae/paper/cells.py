@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from rsrae.paper.datasets import info
 from rsrae.paper.protocol import OutlierChoice, Recipe
 
 CODE_VERSIONS: dict[Recipe, int] = {"paper": 1, "authors": 1, "default": 2}
@@ -59,7 +58,7 @@ class Cell:
     @property
     def code_version(self) -> int:
         """The version of the code that would compute the cell now."""
-        return _version(self.recipe, self.method, self.data)
+        return CODE_VERSIONS[self.recipe]
 
     def as_row(self) -> dict[str, Any]:
         """Return the fields as plain JSON values."""
@@ -77,10 +76,4 @@ class Cell:
 
 def is_current(row: Mapping[str, Any]) -> bool:
     """Whether a row of a results file was computed by the present code."""
-    return bool(row["code_version"] == _version(row["recipe"], row["method"], row["data"]))
-
-
-def _version(recipe: Recipe, method: str, data: str) -> int:
-    # The updates of RSRAE's published recipes were once made together on images too; nothing else has changed since.
-    is_newer = method == "rsrae" and recipe != "default" and info(data).kind == "images"
-    return CODE_VERSIONS[recipe] + is_newer
+    return bool(row["code_version"] == CODE_VERSIONS[row["recipe"]])
