@@ -128,7 +128,7 @@ def draw(found: dict[str, dict[str, tuple[float, float, int]]], path: Path) -> N
 
     marks = {"RSRAE()": ("D", "#b3202c"), "RSRAE, authors'": ("o", "#e58b1f"), "RSRAE, paper's": ("o", "#f2cf63")}
     marks |= {"centroid": ("s", "#1f5fa8"), "5 nearest": ("s", "#5fb0d8"), "isolation forest": ("s", "#2f8f5b")}
-    marks |= {"trimmed centroid": ("^", "#1f5fa8")}
+    marks |= {"trimmed centroid": ("^", "#1f5fa8"), "AutoEncoder (PyOD)": ("X", "#7a7a7a")}
     figure, axes = plt.subplots(figsize=(9, 0.45 * len(found) + 1.6), layout="constrained")
     for height, row in enumerate(reversed(found.values())):
         for name, (shape, colour) in marks.items():
