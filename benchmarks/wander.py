@@ -1,7 +1,7 @@
 """How the authors' recipe gets on with its epochs: ``python -m benchmarks.wander`` (needs RSRAE_DATA).
 
-Fashion-MNIST, class 0 against the first outliers, c = 0.5, as in the authors' script: the AUC, the rank correlation with
-the centroid, the eigenvalues of A'A and how much the unit codes of items differ, every ten epochs.
+Fashion-MNIST, class 0 against the first outliers, c = 0.5, as in the authors' script: the AUC, the rank correlation
+with the centroid, the eigenvalues of A'A and how much the unit codes of items differ, every ten epochs.
 """
 
 from __future__ import annotations
@@ -24,9 +24,8 @@ def main(seed: int = 0) -> None:
     trial, detector = trial_of(cell), detector_of(cell)
     centroid = centroid_scores(trial.X)
     print(f"centroid: AUC {auc_and_ap(trial.is_outlier, centroid)[0]:.3f}\n")
-    print(
-        "| epochs | AUC | correlation with the centroid | eigenvalues of A'A | spread of the codes |\n|---|---|---|---|---|"
-    )
+    print("| epochs | AUC | correlation with the centroid | eigenvalues of A'A | spread of the codes |")
+    print("|---|---|---|---|---|")
     # A second fit goes on with networks and optimisers as they are.
     detector.set_params(warm_start=True, epochs=EVERY)
     for epochs in range(EVERY, EPOCHS + 1, EVERY):
@@ -35,12 +34,10 @@ def main(seed: int = 0) -> None:
         eigenvalues = torch.linalg.eigvalsh(A.mT @ A)
         codes = detector.encode(trial.X)
         units = codes / np.maximum(np.linalg.norm(codes, axis=1, keepdims=True), 1e-12)
-        found = (auc_and_ap(trial.is_outlier, scores)[0], rank_correlation(scores, centroid) or 0.0)
+        auc, likeness = auc_and_ap(trial.is_outlier, scores)[0], rank_correlation(scores, centroid) or 0.0
+        pull = f"{eigenvalues[0]:.0f} to {eigenvalues[-1]:.0f}"
         spread = float(np.linalg.norm(units.std(axis=0)))
-        print(
-            f"| {epochs} | {found[0]:.3f} | {found[1]:.2f} | {eigenvalues[0]:.0f} to {eigenvalues[-1]:.0f} | {spread:.2f} |",
-            flush=True,
-        )
+        print(f"| {epochs} | {auc:.3f} | {likeness:.2f} | {pull} | {spread:.2f} |", flush=True)
 
 
 if __name__ == "__main__":
