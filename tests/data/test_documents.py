@@ -1,5 +1,6 @@
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -161,14 +162,14 @@ def test_stop_words_do_not_count_now_or_later(tmp_path: Path) -> None:
     assert "the" in (plain.feature_names or ())
     assert set(samples.feature_names or ()) == {"engine", "car"}
     assert any("stop words" in note for note in samples.notes)
-    for same in (tmp_path / "words.txt", ["The", "OF", "and", "in"]):
+    for same in (tmp_path / "words.txt", ["The", "OF", "and", "in"], np.array(["the", "of", "and", "in"])):
         np.testing.assert_array_equal(read_source(texts, stop_words=same).X.toarray(), samples.X.toarray())
     again = read_source(["the the engine"], encoder=samples.encoder)
     assert again.X.nnz == 1
 
 
-@pytest.mark.parametrize("words", ["klingon", "missing.txt"])
-def test_stop_words_that_are_none_are_an_error(words: str) -> None:
+@pytest.mark.parametrize("words", ["klingon", "missing.txt", "", "x" * 5000, [1, 2], 5, b"the"], ids=str)
+def test_stop_words_that_are_none_are_an_error(words: Any) -> None:
     with pytest.raises(ParameterError, match="stop_words"):
         read_source(["one text", "two texts"], stop_words=words)
 

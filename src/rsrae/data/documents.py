@@ -11,7 +11,7 @@ about .07 AUC, and leaving out words of a single document gains .01 to .02.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -199,19 +199,28 @@ def read_stop_words(given: StopWords | None) -> frozenset[str]:
     """
     if given is None:
         return frozenset()
-    if given == "english":
-        return frozenset(ENGLISH_STOP_WORDS)
     if isinstance(given, str | Path):
-        path = Path(given)
-        if not path.is_file():
-            raise ParameterError(
-                f"stop_words must be 'english' or a text file with one word a line, got {str(given)!r}"
-            )
-        given = decode(read_bytes(path), path.name)[0].split()
-    words = frozenset(word.lower() for word in given)
+        if given == "english":
+            return frozenset(ENGLISH_STOP_WORDS)
+        given = _words_of_file(given)
+    listed = list(given) if isinstance(given, Iterable) else [given]
+    if not all(isinstance(word, str) for word in listed):
+        raise ParameterError(f"stop_words must be 'english', a text file or a list of words, got {given!r:.80}")
+    words = frozenset(word.lower() for word in listed)
     if not words:
         raise ParameterError("stop_words holds no word")
     return words
+
+
+def _words_of_file(path: str | Path) -> list[str]:
+    try:
+        is_file = Path(path).is_file()
+    except OSError:  # such as a name that is too long
+        is_file = False
+    if not is_file:
+        shown = str(path)[:80]
+        raise ParameterError(f"stop_words must be 'english' or a text file with one word a line, got {shown!r}")
+    return decode(read_bytes(Path(path)), Path(path).name)[0].split()
 
 
 def samples_from_texts(

@@ -126,7 +126,11 @@ def read_source(
         raise ParameterError("which words count was decided when the model was fitted; leave stop_words out")
     options = {"text": text, "id": id, "drop": drop, "label": label, "size": size, "names": names}
     options["stop_words"] = stop_words
-    options = {key: value for key, value in options.items() if value is not None and value != []}
+    options = {
+        key: value
+        for key, value in options.items()
+        if value is not None and not (isinstance(value, list) and not value)
+    }
     if strip_headers:
         options["strip_headers"] = True
     try:

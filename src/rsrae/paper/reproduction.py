@@ -26,9 +26,8 @@ def write_reproduction(results_dir: Path = Path("results"), docs_dir: Path = Pat
         "## Claim by claim",
         _claims_table(verdicts(results)),
         'Two methods are compared on the cells both have finished. "c" is the number of outliers per inlier. On images '
-        "the authors' recipe does not settle: on Fashion-MNIST its AUC moves by up to .2 from one ten epochs to the "
-        "next, so a single figure says little ([why](decisions/0006-collapse.md#images-it-does-not-settle)). Times are "
-        "those of a machine with two cores that other work shared.",
+        "the authors' recipe does not settle, so a single figure of it says little "
+        "([decision 6](decisions/0006-collapse.md#images-it-does-not-settle)).",
         *(_section(name, results, results_dir, docs_dir) for name in experiments.ids()),
     ]
     page = docs_dir / "reproduction.md"
