@@ -16,6 +16,9 @@ import pandas as pd
 import pytest
 from PIL import Image
 
+from rsrae.detectors import METHODS, detector_class
+from rsrae.detectors.neural import NeuralDetector
+
 from .finished import Command, orders
 
 RESULT = ["model.rsrae", "report.html", "scores.csv", "scores.parquet"]
@@ -96,6 +99,16 @@ def test_documents_in_json_lines(command: Command, tmp_path: Path) -> None:
     (tmp_path / "mails.jsonl").write_text("\n".join(lines))
     done = command("detect", "mails.jsonl", "--text", "body", "--epochs", 3, "--contamination", 0.04, "--json")
     assert {item["id"] for item in done.document["strangest"][:2]} == {"45", "46"}
+
+
+@pytest.mark.parametrize("method", [name for name in METHODS if "sparse" in detector_class(name).accepts])
+def test_every_method_that_takes_documents_does_so(method: str, command: Command, tmp_path: Path) -> None:
+    texts = ["red car stops", "red car goes", "blue car stops"] * 15 + ["penguin swims", "penguin dives"]
+    (tmp_path / "mails.jsonl").write_text("\n".join(json.dumps({"body": text}) for text in texts))
+    epochs = ("--epochs", 1) if issubclass(detector_class(method), NeuralDetector) else ()
+    done = command("detect", "mails.jsonl", "--text", "body", "--method", method, *epochs, "--json")
+    assert done.code == 0
+    assert done.document["items"] == len(texts)
 
 
 def test_a_folder_of_pictures_with_known_anomalies(command: Command, tmp_path: Path) -> None:

@@ -264,8 +264,12 @@ def test_another_number_of_columns_is_an_error(fitted: Any, easy_table: Any) -> 
         fitted.predict(easy_table.X[:, :5])
 
 
+def with_long_indices(X: sp.csr_array) -> sp.csr_array:
+    return sp.csr_array((X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)), shape=X.shape)
+
+
 @pytest.mark.parametrize("name", FOR_SPARSE)
-@pytest.mark.parametrize("kind", [sp.csr_array, sp.csc_matrix, sp.coo_array])
+@pytest.mark.parametrize("kind", [sp.csr_array, sp.csc_matrix, sp.coo_array, with_long_indices])
 def test_sparse_rows_score_like_dense_ones(name: str, kind: Any, rng: np.random.Generator) -> None:
     X = sp.random_array((80, 15), density=0.3, format="csr", rng=rng)
     settings = {"scaling": "none", "unit_norm": True}

@@ -232,7 +232,7 @@ class BaseDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         if reset:
             self.input_shape_ = (int(rows.shape[1]),)
         if not isinstance(rows, np.ndarray):
-            rows = sp.csr_array(rows)
+            rows = _with_short_indices(sp.csr_array(rows))
             rows.sum_duplicates()
         checked: Rows = rows
         return checked
@@ -334,3 +334,11 @@ def _version() -> str:
     from rsrae import __version__
 
     return __version__
+
+
+def _with_short_indices(rows: sp.csr_array) -> sp.csr_array:
+    # Forests and SVMs of scikit-learn take no others; slicing and stacking often leave long ones behind.
+    if rows.indices.dtype == np.int32 or max(rows.nnz, rows.shape[1]) > np.iinfo(np.int32).max:
+        return rows
+    indices, starts = rows.indices.astype(np.int32), rows.indptr.astype(np.int32)
+    return sp.csr_array((rows.data, indices, starts), shape=rows.shape)
