@@ -36,6 +36,7 @@ SINGLE: dict[str, Any] = {
     "n_members": 1,
     "n_neighbors": 0,
     "level_lengths": False,
+    "normalisation": None,
     "trim": 0.0,
     "n_threads": 1,
     "random_state": 0,

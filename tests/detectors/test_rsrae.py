@@ -50,13 +50,14 @@ def test_the_learning_curve_has_one_value_an_epoch_of_every_loss(
 def test_rsrae_with_resting_rsr_steps_is_the_autoencoder(easy_table: Any) -> None:
     never = {"eps_rsr1": 1e9, "eps_rsr2": 1e9}
     rsrae = RSRAE(**SMALL, **never, trim=0.0, learning_rate=1e-3).fit(easy_table.X)
-    plain = AutoEncoder(**SMALL, p=1.0, learning_rate=1e-3).fit(easy_table.X)
+    plain = AutoEncoder(**SMALL, p=1.0, learning_rate=1e-3, normalisation="auto").fit(easy_table.X)
     np.testing.assert_array_equal(rsrae.anomaly_score(easy_table.X), plain.anomaly_score(easy_table.X))
 
 
 def test_a_resting_reconstruction_leaves_encoder_and_decoder_alone(easy_table: Any) -> None:
-    trained = RSRAE(**SMALL, eps_ae=1e9, rsr_scope="A").fit(easy_table.X)
-    untouched = RSRAE(**SMALL, eps_ae=1e9, eps_rsr1=1e9, eps_rsr2=1e9).fit(easy_table.X)
+    still = {**SMALL, "eps_ae": 1e9, "normalisation": None}
+    trained = RSRAE(**still, rsr_scope="A").fit(easy_table.X)
+    untouched = RSRAE(**still, eps_rsr1=1e9, eps_rsr2=1e9).fit(easy_table.X)
     before, after = untouched.networks_[0].state(), trained.networks_[0].state()
     assert {name for name in before if not torch.equal(before[name], after[name])} == {"A"}
 
@@ -365,3 +366,29 @@ def test_a_single_row_more_leaves_neighbours_and_scales_as_they_are(tmp_path: Pa
     detector.save(tmp_path / "model")
     scores = detector.anomaly_score(easy_table.X)
     np.testing.assert_array_equal(rsrae.load(tmp_path / "model").anomaly_score(easy_table.X), scores)
+
+
+def test_a_member_of_dimension_0_learns_the_middle_of_the_rows_with_batch_normalisation_too() -> None:
+    X = np.random.default_rng(0).normal(size=(300, 6)) * [1, 2, 3, 4, 5, 6] + 10
+    point = RSRAE(
+        intrinsic_dim=(0,), n_members=1, n_neighbors=0, normalisation="batch", tame=False, epochs=40, random_state=0
+    )
+    x_hat = point.fit(X).reconstruct(X)
+    # The same for every row, and in the space the network sees the middle of a column is zero, its spread one.
+    np.testing.assert_allclose(x_hat, np.broadcast_to(x_hat[0], x_hat.shape), atol=1e-5)
+    assert np.abs(x_hat[0]).max() < 0.3
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"), [("table", "batch"), ("vectors", None), ("sparse", None), ("images", None)]
+)
+def test_only_the_networks_of_tables_are_normalised_by_default(rows: str, expected: str | None) -> None:
+    rng = np.random.default_rng(0)
+    X = {
+        "table": lambda: rng.normal(size=(20, 4)),
+        "vectors": lambda: rng.gamma(1.0, size=(20, 70)),
+        "sparse": lambda: sp.random_array((20, 30), density=0.3, format="csr", rng=rng),
+        "images": lambda: rng.random((20, 8, 8)),
+    }[rows]()
+    fitted = RSRAE(epochs=1, random_state=0).fit(X)
+    assert fitted.networks_[0].architecture.normalisation == expected

@@ -39,6 +39,14 @@ def test_a_new_version_of_one_recipe_leaves_the_others_as_they_are(monkeypatch: 
     assert CELL.id == before
 
 
+def test_a_new_version_for_tables_leaves_all_other_data_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = replace(CELL, data="adbench/wine", classes=(), c=None)
+    before = CELL.id, table.id
+    monkeypatch.setitem(cells.TABLE_VERSIONS, CELL.recipe, 99)
+    assert CELL.id == before[0]
+    assert table.id != before[1]
+
+
 def test_an_id_is_the_same_in_every_process() -> None:
     assert Cell("main", "reuters", "lof", "paper", (0,), 0.5, 0).as_row() == {
         "experiment": "main",

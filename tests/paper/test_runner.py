@@ -139,6 +139,6 @@ def test_a_choice_of_nothing_and_no_jobs_are_clear_errors(tmp_path: Path) -> Non
 
 def test_the_swiss_roll_runs_from_end_to_end(tmp_path: Path) -> None:
     summary = run("swiss-roll", "smoke", results_dir=tmp_path)
-    assert (summary.finished, summary.failed) == (7, 0)
+    assert (summary.finished, summary.failed) == (8, 0)
     planned = {cell.id for cell in plan("swiss-roll", "smoke")}
     assert {row["id"] for row in read_rows(tmp_path / "swiss-roll.jsonl")} == planned

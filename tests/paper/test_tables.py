@@ -77,7 +77,7 @@ def test_only_rows_of_the_profile_and_of_the_present_code_count(tmp_path: Path) 
     write_rows(tmp_path / "swiss-roll.jsonl", rows)
     assert len(planned_rows("swiss-roll", "quick", tmp_path)[0]) == 1
     counted, total = planned_rows("swiss-roll", "full", tmp_path)
-    assert (len(counted), total) == (2, 35)
+    assert (len(counted), total) == (2, 40)
 
 
 def test_the_ablation_names_what_was_changed_and_keeps_the_kinds_of_data_apart() -> None:

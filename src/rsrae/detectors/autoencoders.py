@@ -57,7 +57,8 @@ class AutoencoderDetector(NeuralDetector):
         preprocessed values lie in [-1, 1], else ReLU if all are positive, else leaky ReLU), or "auto-authors": the
         rule of the authors' code (ReLU if all are positive, else tanh if they lie in [-1, 1], else leaky ReLU).
     output_activation : of the last layer: a name as above, or "same" for that of the hidden layers.
-    normalisation : "batch", "affine" (what the authors' code does), or None.
+    normalisation : "batch", "affine" (what the authors' code does), None, or "auto": batch normalisation for tables
+        whose rows are not scaled to unit norm, none elsewhere.
     normalise_code : scale the code to unit norm before the decoder.
     initialisation : of A: "orthonormal" or "normal".
     scored_by : "cosine" or "euclidean"; "auto": cosine where rows have unit norm, else euclidean.
@@ -345,10 +346,17 @@ class AutoencoderDetector(NeuralDetector):
             hidden=tuple(self.hidden),
             activation=activation,  # type: ignore[arg-type]
             output_activation=output_activation,  # type: ignore[arg-type]
-            normalisation=self.normalisation,  # type: ignore[arg-type]
+            normalisation=self._normalisation(),  # type: ignore[arg-type]
             normalise_code=self.normalise_code,
             initialisation=self.initialisation,  # type: ignore[arg-type]
         )
+
+    def _normalisation(self) -> str | None:
+        if self.normalisation != "auto":
+            return self.normalisation
+        # A table has few columns, and its networks few rows to learn them from: without it they learn too little in the
+        # time, and most of all those of dimension 4 and 10 (docs/decisions/0008-normalisation.md).
+        return "batch" if len(self.input_shape_) == 1 and not self.preprocessor_.unit_norm else None
 
     def _build(self, architecture: Architecture) -> list[Network]:
         if self.encoder is not None and self.decoder is not None:
@@ -476,7 +484,7 @@ class AutoencoderDetector(NeuralDetector):
             check_count("hidden", width)
         check_choice("activation", self.activation, ("auto", "auto-authors", *ACTIVATIONS))
         check_choice("output_activation", self.output_activation, ("same", *ACTIVATIONS))
-        check_choice("normalisation", self.normalisation, ("batch", "affine", None))
+        check_choice("normalisation", self.normalisation, ("auto", "batch", "affine", None))
         check_choice("initialisation", self.initialisation, ("orthonormal", "normal"))
         check_choice("scored_by", self.scored_by, ("auto", "cosine", "euclidean"))
         check_choice("shuffle", self.shuffle, ("epoch", "once"))

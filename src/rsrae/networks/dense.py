@@ -34,6 +34,7 @@ from rsrae.rsr import (
 from rsrae.scoring import cosine_distance, euclidean_distance
 
 RUNNING_MOMENTUM = 0.1
+FLAT = 1e-10  # a variance below it is rounding
 # Products with fewer columns go through narrow_product: it is faster, and torch.bmm would then sum a row differently
 # by its place in the batch.
 NARROW = 16
@@ -74,10 +75,10 @@ class _Layer:
                 trace.append(_Kept(x, y, None, None))
             return torch.addcmul(self.beta, y, self.gamma)
         if trace is None:
-            centred, inverse = y - self.running_mean, (self.running_var + NORM_EPS).rsqrt()
-            return torch.addcmul(self.beta, centred * inverse, self.gamma)
+            factor = self.gamma * _inverse_spread(self.running_var)
+            return torch.addcmul(self.beta - self.running_mean * factor, y, factor)
         var, mean = torch.var_mean(y, dim=1, keepdim=True, correction=0)
-        inverse = (var + NORM_EPS).rsqrt()
+        inverse = _inverse_spread(var)
         standard = (y - mean) * inverse
         self.running_mean.lerp_(mean, RUNNING_MOMENTUM)
         self.running_var.lerp_(var, RUNNING_MOMENTUM)
@@ -447,6 +448,12 @@ def _parameter_shapes(architecture: Architecture, n_members: int) -> dict[str, t
     # Rows of the output layer belong to columns of the data; the last column is the bias.
     shapes["output"] = (n_columns, hidden[0] + 1)
     return {name: torch.Size((n_members, *shape)) for name, shape in shapes.items()}
+
+
+def _inverse_spread(var: Tensor) -> Tensor:
+    # A unit that says the same for every row (all of them do in a member of dimension 0) has nothing to normalise:
+    # divided by almost nothing, its rounding errors would become its output, and steps of full length for Adam.
+    return (var + NORM_EPS).rsqrt() * (var > FLAT)
 
 
 def _must(tensor: Tensor | None) -> Tensor:

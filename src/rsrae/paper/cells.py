@@ -13,7 +13,10 @@ from rsrae.paper.protocol import OutlierChoice, Recipe
 CODE_VERSIONS: dict[Recipe, int] = {"paper": 1, "authors": 1, "default": 2}
 """Raised by hand whenever a change makes a recipe's results differ: cells of an older version are computed anew."""
 
-Value = int | float | str
+TABLE_VERSIONS: dict[Recipe, int] = {**CODE_VERSIONS, "default": 3}
+"""The same for the ADBench tables alone."""
+
+Value = int | float | str | None
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,7 @@ class Cell:
     @property
     def code_version(self) -> int:
         """The version of the code that would compute the cell now."""
-        return CODE_VERSIONS[self.recipe]
+        return _code_version(self.recipe, self.data)
 
     def as_row(self) -> dict[str, Any]:
         """Return the fields as plain JSON values."""
@@ -76,4 +79,8 @@ class Cell:
 
 def is_current(row: Mapping[str, Any]) -> bool:
     """Whether a row of a results file was computed by the present code."""
-    return bool(row["code_version"] == CODE_VERSIONS[row["recipe"]])
+    return bool(row["code_version"] == _code_version(row["recipe"], row["data"]))
+
+
+def _code_version(recipe: Recipe, data: str) -> int:
+    return (TABLE_VERSIONS if data.startswith("adbench/") else CODE_VERSIONS)[recipe]

@@ -178,7 +178,7 @@ def _draw_lambdas(rows: Sequence[Row]) -> Figure:
     figure, axes = _new_figure(len(data), 2, height=3.4, width=3.8)
     for one, pair in zip(data, axes, strict=True):
         found = [summary for summary in summaries if summary.group.data == one]
-        grid = {
+        grid: dict[tuple[Any, Any], Summary] = {
             (dict(summary.group.params)["lambda1"], dict(summary.group.params)["lambda2"]): summary
             for summary in found
             if summary.group.method == "rsrae+"

@@ -96,10 +96,9 @@ def detector_of(cell: Cell) -> Any:
         settings["unit_norm"] = False  # on rows of unit norm FMS is SFMS
     if has_recipe and cell.recipe != "default":
         settings |= {"scaling": "none", "unit_norm": False}
-        rsr_rate = getattr(detector, "rsr_learning_rate", None)
-        if rsr_rate is not None and "learning_rate" in dict(cell.params):
-            ratio = rsr_rate / detector.learning_rate
-            settings["rsr_learning_rate"] = ratio * float(dict(cell.params)["learning_rate"])
+        rsr_rate, given = getattr(detector, "rsr_learning_rate", None), dict(cell.params).get("learning_rate")
+        if rsr_rate is not None and given is not None:
+            settings["rsr_learning_rate"] = rsr_rate / detector.learning_rate * float(given)
     offered = detector.get_params()
     detector.set_params(**{name: value for name, value in settings.items() if name in offered})
     return detector.set_params(**dict(cell.params))
