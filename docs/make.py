@@ -66,11 +66,17 @@ def collapse() -> None:
 
 def which_detector() -> None:
     """Table and picture of the page on choosing a detector."""
-    from which_detector import draw, means, published_table, table
+    from which_detector import draw, heldout_means, means, published_table, table
 
     found = means()
+    heldout = (
+        "On data that had no part in choosing any setting (`python -m benchmarks.heldout`: scikit-learn's digits; "
+        "features of a small network trained on CIFAR-10; Reuters topics after the five largest, words as "
+        "`rsrae detect` reads them):"
+    )
     beside = "Beside the best figures published for this protocol that we know of (on other samples of the same data):"
-    fill(DOCS / "which-detector.md", "\n\n".join((table(found), beside, published_table(found))))
+    parts = (table(found), heldout, table(heldout_means()), beside, published_table(found))
+    fill(DOCS / "which-detector.md", "\n\n".join(parts))
     draw(found, PICTURES / "which-detector.png")
 
 

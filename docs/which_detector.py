@@ -90,6 +90,26 @@ def means() -> dict[str, dict[str, tuple[float, float, int]]]:
     return result
 
 
+def heldout_means() -> dict[str, dict[str, tuple[float, float, int]]]:
+    """The same for data that no setting was chosen on, from the file that ``python -m benchmarks.heldout`` writes."""
+    trials = json.loads((DOCS.parent / "benchmarks" / "results" / "heldout.json").read_text(encoding="utf-8"))
+    found: dict[str, dict[str, list[tuple[float, float]]]] = defaultdict(lambda: defaultdict(list))
+    for key, result in trials.items():
+        data, method, classes = key.split("|")
+        name, _, parameters = method.partition(" ")
+        n_normal = classes.count("-") + 1
+        group = f"{data}, {n_normal} normal {'class' if n_normal == 1 else 'classes'}"
+        found[group][METHODS[name, "default", parameters]].append((result["auc"], result["ap"]))
+    return {
+        group: {
+            name: (fmean(auc for auc, _ in pairs), fmean(ap for _, ap in pairs), len(pairs))
+            for name, pairs in methods.items()
+            if len(pairs) == len(methods["RSRAE()"])
+        }
+        for group, methods in found.items()
+    }
+
+
 def table(found: dict[str, dict[str, tuple[float, float, int]]]) -> str:
     """As Markdown, the best AUC of each line in bold."""
     shown = [name for name in NAMES if any(name in row for row in found.values())]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks import data, measure, page, profiling, reference
+from benchmarks import data, heldout, measure, page, profiling, reference
 from benchmarks.__main__ import main
 from benchmarks.cases import BENCHMARKS, Run
 from benchmarks.cases import measure as run_benchmark
@@ -135,6 +135,23 @@ def test_the_page_shows_verdicts_tables_and_pictures(tmp_path: Path) -> None:
 
 def test_every_benchmark_says_on_the_page_what_it_measures() -> None:
     assert all(benchmark.about for benchmark in BENCHMARKS.values())
+
+
+def test_data_held_out_is_measured_once_and_what_is_missing_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("RSRAE_DATA", raising=False)
+    monkeypatch.setattr(heldout, "RESULTS", tmp_path / "heldout.json")
+    monkeypatch.setattr(heldout, "METHODS", {"centroid refit=0.6": {"refit": 0.6}})
+    monkeypatch.delitem(heldout.DATA, "digits, pictures")
+    heldout.main()
+    found = json.loads(heldout.RESULTS.read_text())
+    assert len(found) == 20  # every digit alone, and with the two that follow
+    assert found["digits, table|centroid refit=0.6|0"]["auc"] > 0.9
+    printed = capsys.readouterr()
+    assert "Reuters, smaller topics is left out: RSRAE_DATA" in printed.err
+    heldout.main()
+    assert capsys.readouterr().out == ""
 
 
 def test_the_command_measures_stores_and_writes_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
