@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmarks import data, heldout, measure, page, profiling, reference
-from benchmarks.__main__ import main
+from benchmarks.__main__ import ACCURACY, main
 from benchmarks.cases import BENCHMARKS, Run
 from benchmarks.cases import measure as run_benchmark
 from benchmarks.measure import Check, Result, interleave
@@ -160,6 +160,12 @@ def test_the_command_measures_stores_and_writes_a_page(tmp_path: Path, capsys: p
     assert Result.load(tmp_path / "growth.json").is_quick
     assert "say nothing about speed" in (tmp_path / "performance.md").read_text(encoding="utf-8")
     assert "Seconds grow as rows" in capsys.readouterr().out
+
+
+def test_every_module_that_can_be_run_is_named_in_the_help() -> None:
+    folder = ROOT / "benchmarks"
+    can_be_run = {path.stem for path in folder.glob("*.py") if '__name__ == "__main__"' in path.read_text()}
+    assert can_be_run - {"__main__", "memory", "worker"} == set(ACCURACY)
 
 
 def test_the_command_refuses_a_benchmark_it_does_not_know() -> None:
