@@ -392,3 +392,13 @@ def test_only_the_networks_of_tables_are_normalised_by_default(rows: str, expect
     }[rows]()
     fitted = RSRAE(epochs=1, random_state=0).fit(X)
     assert fitted.networks_[0].architecture.normalisation == expected
+
+
+def test_rows_that_come_one_by_one_do_not_undo_a_normalised_network(easy_table: Any) -> None:
+    fitted = RSRAE(normalisation="batch", n_neighbors=0, epochs=40, random_state=0).fit(easy_table.X)
+    before = fitted.anomaly_score(easy_table.X)
+    fitted.set_params(epochs=1)
+    for row in easy_table.X[easy_table.y == 0][:60]:
+        fitted.partial_fit(row[None])
+    after = fitted.anomaly_score(easy_table.X)
+    assert np.corrcoef(before.argsort().argsort(), after.argsort().argsort())[0, 1] > 0.9

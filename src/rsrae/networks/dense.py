@@ -80,8 +80,9 @@ class _Layer:
         var, mean = torch.var_mean(y, dim=1, keepdim=True, correction=0)
         inverse = _inverse_spread(var)
         standard = (y - mean) * inverse
-        self.running_mean.lerp_(mean, RUNNING_MOMENTUM)
-        self.running_var.lerp_(var, RUNNING_MOMENTUM)
+        if y.shape[1] > 1:  # a row alone has no spread, and must not teach the network that there is none
+            self.running_mean.lerp_(mean, RUNNING_MOMENTUM)
+            self.running_var.lerp_(var, RUNNING_MOMENTUM)
         trace.append(_Kept(x, y, standard, inverse))
         return torch.addcmul(self.beta, standard, self.gamma)
 
