@@ -15,7 +15,7 @@ RESULTS = ROOT / "benchmarks" / "results"
 QUICK_RESULTS = HOME / "quick"
 ACCURACY = {
     "accuracy": "PyOD on our trials",
-    "heldout": "data that no setting was chosen on",
+    "heldout": "outside the trials that settings were compared on",
     "methods": "the tables of docs/methods",
     "words": "stop words",
     "brightness": "brightness of pictures",

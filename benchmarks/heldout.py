@@ -1,8 +1,9 @@
-"""``RSRAE()`` on data that no setting was chosen on: ``python -m benchmarks.heldout``.
+"""``RSRAE()`` outside the trials that its settings were compared on: ``python -m benchmarks.heldout``.
 
 The paper's protocol (c = 0.5, first seed; one normal class, or three that share its places) on
 
-- the digits that come with scikit-learn, 8 x 8 pixels, as pictures and as a table;
+- the digits that come with scikit-learn, 8 x 8 pixels, as pictures and as a table (docs/decisions 6 and 8 have looked
+  at them);
 - features of the images of Tiny ImageNet by a small network that was trained on CIFAR-10 (needs RSRAE_DATA);
 - the ten topics of Reuters-21578 that come after the five of the paper, words as ``rsrae detect`` reads them (needs
   RSRAE_DATA).
