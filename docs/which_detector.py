@@ -91,7 +91,7 @@ def means() -> dict[str, dict[str, tuple[float, float, int]]]:
 
 
 def heldout_means() -> dict[str, dict[str, tuple[float, float, int]]]:
-    """The same outside the trials that settings were compared on, from the file that ``python -m benchmarks.heldout`` writes."""
+    """The same outside the trials that settings were compared on, from the file of ``python -m benchmarks.heldout``."""
     trials = json.loads((DOCS.parent / "benchmarks" / "results" / "heldout.json").read_text(encoding="utf-8"))
     found: dict[str, dict[str, list[tuple[float, float]]]] = defaultdict(lambda: defaultdict(list))
     for key, result in trials.items():
