@@ -146,23 +146,20 @@ def power_loss_gradient(
 
 def weighted_mean_power(norms: Tensor, power: float, weights: Tensor | None) -> tuple[Tensor, Tensor]:
     """The mean of ``norms ** power``, and the factor that turns a residual into its gradient."""
+    powers = norms if power == 1 else norms.pow(power)
+    slopes = norms.reciprocal() if power == 1 else norms.pow(power - 2).mul_(power)
     if weights is None:
-        shares: Tensor | float = 1.0 / norms.shape[-1]
-        loss = (norms if power == 1 else norms.pow(power)).mean(dim=-1)
-    else:
-        shares = weights / weights.sum(dim=-1, keepdim=True).clamp_min(1e-12)
-        loss = (shares * (norms if power == 1 else norms.pow(power))).sum(dim=-1)
-    if power == 1:
-        return loss, shares / norms
-    return loss, shares * power * norms.pow(power - 2)
+        return powers.mean(dim=-1), slopes.mul_(1.0 / norms.shape[-1])
+    shares = weights / weights.sum(dim=-1, keepdim=True).clamp_min(1e-12)
+    return (shares * powers).sum(dim=-1), slopes.mul_(shares)
 
 
 class ProjectionGradient(NamedTuple):
     """RSR1 with its derivatives in A and in the latents."""
 
-    loss: Tensor  # (...)
-    in_A: Tensor  # (..., D, d)
-    in_latent: Tensor | None  # (..., rows, D)
+    loss: Tensor  # (members,)
+    in_A: Tensor  # (members, D, d)
+    in_latent: Tensor | None  # (members, rows, D)
 
 
 def projection_gradient(
@@ -174,31 +171,31 @@ def projection_gradient(
     code: Tensor | None = None,
     with_latent: bool = False,
 ) -> ProjectionGradient:
-    """RSR1 and its derivative in A; with ``with_latent`` also in the latents.
+    """RSR1 and its derivative in A, for every member; with ``with_latent`` also in the latents.
 
     With ``C = Z A`` (``code``, if it is known already), the residual ``R = Z - C A'`` and the diagonal S that makes
     ``dL/dR = S R``::
 
         dL/dA = -(Z' S R A + R' S C)        dL/dZ = S R - (S R A) A'
     """
-    code = narrow_product(latent, A) if code is None else code  # (..., rows, d)
-    pull = product(code, A.mT).sub_(latent)  # -R
+    A_t = A.mT
+    code = narrow_product(latent, A) if code is None else code  # (members, rows, d)
+    pull = torch.baddbmm(latent, code, A_t, beta=-1)  # -R
     loss, scale = weighted_mean_power(floored_norms(pull), q, weights)
     pull.mul_(scale.unsqueeze(-1))  # -S R
-    in_plane = narrow_product(pull, A)  # -S R A
-    in_A = product(in_plane.mT, latent, plus=product(code.mT, pull)).mT
-    in_latent = product(in_plane, A.mT).sub_(pull) if with_latent else None
+    in_plane_t = torch.bmm(A_t, pull.mT)  # (-S R A)'
+    in_A = torch.baddbmm(torch.bmm(code.mT, pull), in_plane_t, latent).mT
+    in_latent = torch.baddbmm(pull, in_plane_t.mT, A_t, beta=-1) if with_latent else None
     return ProjectionGradient(loss, in_A, in_latent)
 
 
-def orthogonality_gradient(A: Tensor, identity: Tensor | None = None) -> tuple[Tensor, Tensor]:
-    """RSR2 and its derivative ``4 A (A'A - I)``; ``identity`` is I, where some columns of A are not in use."""
-    excess = product(A.mT, A)
-    if identity is None:
-        excess.diagonal(dim1=-2, dim2=-1).sub_(1)
-    else:
-        excess.sub_(identity)
-    return excess.square().sum(dim=(-2, -1)), product(excess, A.mT).mul_(4).mT
+def orthogonality_gradient(A: Tensor, identity: Tensor) -> tuple[Tensor, Tensor]:
+    """RSR2 and its derivative ``4 A (A'A - I)``; ``identity`` is I ``(members, d, d)``, with zeros for columns of A
+    that are not in use.
+    """
+    A_t = A.mT
+    excess = torch.baddbmm(identity, A_t, A, beta=-1)
+    return excess.square().sum(dim=(-2, -1)), torch.baddbmm(A_t, excess, A_t, beta=0, alpha=4).mT
 
 
 def narrow_product(left: Tensor, right: Tensor) -> Tensor:
@@ -207,14 +204,7 @@ def narrow_product(left: Tensor, right: Tensor) -> Tensor:
     Taken as the transpose of ``right' @ left'``: with ten columns that is several times faster in the BLAS that
     comes with torch for CPUs (docs/performance.md).
     """
-    return product(right.mT, left.mT).mT
-
-
-def product(left: Tensor, right: Tensor, plus: Tensor | None = None) -> Tensor:
-    """``left @ right`` (``+ plus``); with a member's axis by the kernel that asks the fewest questions."""
-    if left.dim() != 3:
-        return left @ right if plus is None else left @ right + plus
-    return torch.bmm(left, right) if plus is None else torch.baddbmm(plus, left, right)
+    return torch.bmm(right.mT, left.mT).mT
 
 
 def _gram_excess(A: Tensor) -> Tensor:

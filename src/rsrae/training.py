@@ -209,17 +209,23 @@ class Adam:
 def _run_epoch(
     steps: Sequence[Step[BatchT]], rows: Rows[BatchT], index: Tensor, weights: Tensor | None, batch_size: int
 ) -> list[float]:
-    totals = [torch.zeros(index.shape[0], device=index.device) for _ in steps]
+    seen: list[list[Tensor]] = []  # added up at the end: a sum on the way would be one more small kernel a step
+    shares: list[float] = []
     for start, stop in batch_bounds(index.shape[1], batch_size):
         batch = rows.take(index[:, start:stop])
         batch_weights = None if weights is None else weights[:, start:stop]
         losses = [step.gradient(batch, batch_weights) for step in steps]
-        share = (stop - start) / index.shape[1]
-        for step, loss, total in zip(steps, losses, totals, strict=True):
-            total.add_(loss, alpha=share)
+        for step, loss in zip(steps, losses, strict=True):
             if step.threshold == 0 or bool((loss > step.threshold).any()):
                 step.apply()
-    return [float(total.mean()) for total in totals]
+        seen.append(losses)
+        shares.append((stop - start) / index.shape[1])
+    return [_weighted_sum(of_step, shares) for of_step in zip(*seen, strict=True)]
+
+
+def _weighted_sum(losses: Sequence[Tensor], shares: Sequence[float]) -> float:
+    means = torch.stack([*losses]).mean(dim=1)
+    return float(means @ means.new_tensor(shares))
 
 
 def _orders(index: Tensor, generator: torch.Generator) -> Tensor:

@@ -39,7 +39,8 @@ from rsrae.scoring import LengthTrend, LogLengths, log_lengths
 from rsrae.thresholds import FloatArray, estimate_contamination
 from rsrae.training import Step, Trimming, limited_threads, train
 
-THREADS_PAY_FROM = 1_000_000_000  # operations a step
+WORK_OF_A_THREAD = 75_000_000  # operations a step below which another thread costs more than it brings
+THREADS_PAY_FROM = 1_000_000_000  # operations of a scoring
 MOST_KEPT = 1_000  # rows among which neighbours are sought; drawn at random if more fit well
 MOST_KEPT_VALUES = 2**24  # of dense rows: large pictures are kept in smaller numbers
 FEWEST_UPDATES = 25  # before a network's errors say more of the rows than of its random start
@@ -464,9 +465,11 @@ class AutoencoderDetector(NeuralDetector):
     def _threads_for(self, network: Network) -> int | None:
         if self.n_threads is not None:
             return self.n_threads
+        if network.uses_autograd:
+            return None
         # Small matrix products lose more to waking threads than they gain (docs/performance.md).
         work = 6 * network.parameters.numel() * self.batch_size  # operations of a step, forward and backward
-        return None if network.uses_autograd or work > THREADS_PAY_FROM else 1
+        return max(1, min(torch.get_num_threads(), work // WORK_OF_A_THREAD))
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -35,6 +35,7 @@ class AutogradNetwork(Network):
         self._encoder_parameters = list(module.encoder.parameters())
         start = sum(p.numel() for p in self._encoder_parameters)
         self.A_bounds = (start, start + module.rsr.A.numel())
+        self.identity = torch.eye(module.rsr.A.shape[1]).to(self.parameters).unsqueeze(0)
         self._last: Forward | None = None
 
     @property

@@ -258,7 +258,7 @@ class DenseNetwork(Network):
         twin._statistics = {
             name: tensor.to(device=twin.device, dtype=dtype, copy=True) for name, tensor in self._statistics.items()
         }
-        twin.identity = None if self.identity is None else self.identity.to(device=twin.device, dtype=dtype)
+        twin.identity = self.identity.to(device=twin.device, dtype=dtype)
         twin._pass = twin._buffers = None
         twin._wire()
         return twin
@@ -418,9 +418,8 @@ class DenseNetwork(Network):
                     view[member] = glorot(view.shape[1], view.shape[2], generator)
                     if name == "decoder.0.W":
                         view[member, intrinsic_dims[member] :] = 0
-        if len(set(intrinsic_dims)) > 1:
-            in_use = torch.arange(self.architecture.intrinsic_dim) < torch.tensor(intrinsic_dims)[:, None]
-            self.identity = torch.diag_embed(in_use).to(self.parameters)
+        in_use = torch.arange(self.architecture.intrinsic_dim) < torch.tensor(intrinsic_dims)[:, None]
+        self.identity = torch.diag_embed(in_use).to(self.parameters)
 
 
 def glorot(n_in: int, n_out: int, generator: torch.Generator) -> Tensor:

@@ -39,7 +39,7 @@ class Network(ABC):
     parameters: Tensor  # flat
     gradients: Tensor  # flat
     A: Tensor  # (members, D, d), a view into parameters
-    identity: Tensor | None = None  # what A'A should be, (members, d, d), where members differ in d
+    identity: Tensor  # what A'A should be, (members, d, d): zeros where a member has fewer dimensions
     A_bounds: tuple[int, int]  # where A lies in the flat buffer
 
     @abstractmethod
@@ -131,11 +131,8 @@ def orthogonality_step(network: Network, *, learning_rate: float, threshold: flo
     in_A = _as_A(buffer, network)
     optimiser = Adam(network.parameters[start:stop], buffer, learning_rate)
 
-    d = network.A.shape[-1]
-    identity = torch.eye(d, out=buffer.new_empty(d, d)) if network.identity is None else network.identity
-
     def gradient(batch: Batch, weights: Tensor | None) -> Tensor:
-        loss, gradient_in_A = orthogonality_gradient(network.A, identity)
+        loss, gradient_in_A = orthogonality_gradient(network.A, network.identity)
         in_A.copy_(gradient_in_A)
         return loss
 
