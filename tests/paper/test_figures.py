@@ -1,12 +1,14 @@
 import sys
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from rsrae.errors import MissingExtraError, SourceError
 from rsrae.paper import experiments
 from rsrae.paper.cells import Cell
-from rsrae.paper.figures import _of_common_classes, plot
+from rsrae.paper.figures import _draw_changes, _draw_own_outliers, _draw_ratios, _of_common_classes, plot
 
 from .shared import row_of
 
@@ -44,3 +46,29 @@ def test_lines_against_the_ratio_rest_on_the_same_classes() -> None:
     kept = _of_common_classes([row_of(cell) for cell in cells])
     assert {tuple(row["classes"]) for row in kept if row["data"] == "reuters"} == {(1,)}
     assert sum(row["data"] == "newsgroups" for row in kept) == 2
+
+
+def test_the_axis_names_the_class_where_there_is_only_one() -> None:
+    one = [row_of(Cell("main", "reuters", "lof", "paper", (2,), c, seed=0)) for c in (0.1, 0.5)]
+    two = [row_of(Cell("main", "reuters", "lof", "paper", (k,), c, seed=0)) for k in (0, 2) for c in (0.1, 0.5)]
+    assert "normal: class 2 only" in _draw_ratios(one).axes[0].get_xlabel()
+    assert "mean over 2 normal classes" in _draw_ratios(two).axes[0].get_xlabel()
+
+
+def test_an_ablation_is_drawn_as_changes_on_the_same_trials() -> None:
+    rows = [of_table("glass", auc=0.8), of_table("WDBC", auc=0.6), of_table("glass", auc=0.7, trim=0.0)]
+    axis = _draw_changes(rows).axes[0]
+    assert [label.get_text() for label in axis.get_yticklabels()] == ["trim=0.0 (1)"]
+    mean = next(line for line in axis.lines if line.get_marker() == "o")
+    assert np.asarray(mean.get_xdata()) == pytest.approx([-0.1])
+
+
+def test_a_method_that_has_fewer_data_sets_says_so() -> None:
+    rows = [of_table("glass"), of_table("WDBC"), of_table("glass", method="lof", recipe="paper")]
+    labels = {label.get_text() for label in _draw_own_outliers(rows).axes[0].get_yticklabels()}
+    assert labels == {"RSRAE (default)", "LOF, 1 of 2"}
+
+
+def of_table(name: str, auc: float = 0.5, method: str = "rsrae", recipe: Any = "default", **params: Any) -> Any:
+    cell = Cell("tables", f"adbench/{name}", method, recipe, (0,), None, seed=0, params=tuple(params.items()))
+    return row_of(cell, auc=auc)

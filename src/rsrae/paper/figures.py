@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from rsrae.errors import MissingExtraError, SourceError
 from rsrae.paper import datasets
 from rsrae.paper.experiments import experiment
+from rsrae.paper.protocol import RATIOS
 from rsrae.paper.results import Row
 from rsrae.paper.tables import METHOD_TITLES, Summary, changed_title, number, summarise
 from rsrae.wholefile import whole_file
@@ -29,6 +30,7 @@ STYLE: dict[Any, Any] = {
     "axes.spines.right": False,
 }
 _MEASURES = (("auc", "AUC"), ("ap", "AP"))
+_DEFAULT = "RSRAE (default)"
 
 
 def plot(name: str, rows: Sequence[Row], folder: Path) -> list[Path]:
@@ -69,12 +71,20 @@ def _new_figure(n_rows: int, n_columns: int, height: float = 2.6, width: float =
 
 
 def _draw_ratios(rows: Sequence[Row]) -> Figure:
+    shown = _of_common_classes(rows)
     return _draw_lines(
-        summarise(_of_common_classes(rows)),
-        lines=lambda summary: summary.group.title,
+        summarise(shown),
         x=lambda summary: summary.group.c,
-        label="outliers per inlier, c (classes that all lines have)",
+        label=lambda data: f"outliers per inlier, c ({_classes_shown(shown, data)})",
+        ticks=RATIOS,
     )
+
+
+def _classes_shown(rows: Sequence[Row], data: str) -> str:
+    classes = {tuple(row["classes"]) for row in rows if row["data"] == data}
+    if len(classes) > 1:
+        return f"mean over {len(classes)} normal classes"
+    return f"normal: class {', '.join(map(str, *classes))} only"
 
 
 def _of_common_classes(rows: Sequence[Row]) -> list[Row]:
@@ -99,11 +109,12 @@ def _common(sets: Sequence[set[tuple[int, ...]]]) -> set[tuple[int, ...]]:
 
 def _draw_several_normals(rows: Sequence[Row]) -> Figure:
     at_half = [row for row in rows if row["c"] == 0.5] or rows
+    summaries = summarise(at_half)
     return _draw_lines(
-        summarise(at_half),
-        lines=lambda summary: summary.group.title,
+        summaries,
         x=lambda summary: summary.group.n_normal,
-        label="normal classes (c = 0.5)",
+        label=lambda data: "normal classes (c = 0.5)",
+        ticks=sorted({summary.group.n_normal for summary in summaries}),
     )
 
 
@@ -113,9 +124,8 @@ def _draw_sweep(parameter: str, label: str, *, log: bool) -> Callable[[Sequence[
         swept = [row for row in rows if row["params"][parameter] <= 50]
         return _draw_lines(
             summarise(swept),
-            lines=lambda summary: summary.group.title,
             x=lambda summary: dict(summary.group.params)[parameter],
-            label=label,
+            label=lambda data: label,
             log=log,
         )
 
@@ -124,19 +134,19 @@ def _draw_sweep(parameter: str, label: str, *, log: bool) -> Callable[[Sequence[
 
 def _draw_lines(
     summaries: Sequence[Summary],
-    lines: Callable[[Summary], str],
     x: Callable[[Summary], Any],
-    label: str,
+    label: Callable[[str], str],
+    ticks: Sequence[float] = (),
     log: bool = False,
 ) -> Figure:
     data = list(dict.fromkeys(summary.group.data for summary in summaries))
-    titles = list(dict.fromkeys(lines(summary) for summary in summaries))
+    titles = list(dict.fromkeys(summary.group.title for summary in summaries))
     figure, axes = _new_figure(len(data), 2)
     for one, pair in zip(data, axes, strict=True):
         for axis, (key, measure) in zip(pair, _MEASURES, strict=True):
             for position, title in enumerate(titles):
                 points = sorted(
-                    (summary for summary in summaries if summary.group.data == one and lines(summary) == title),
+                    (summary for summary in summaries if summary.group.data == one and summary.group.title == title),
                     key=x,
                 )
                 if points:
@@ -148,7 +158,9 @@ def _draw_lines(
                         **_line_style(position),
                     )
             axis.set_title(f"{datasets.info(one).title}: {measure}")
-            axis.set_xlabel(label)
+            axis.set_xlabel(label(one))
+            if ticks:
+                axis.set_xticks(ticks)
             if log:
                 axis.set_xscale("log")
     handles: dict[str, Any] = {}
@@ -226,18 +238,63 @@ def _draw_histograms(rows: Sequence[Row]) -> Figure:
 
 
 def _draw_own_outliers(rows: Sequence[Row]) -> Figure:
-    by_method: dict[str, list[Summary]] = defaultdict(list)
-    for summary in summarise(rows):
-        by_method[changed_title(summary.group)].append(summary)
-    ranked = sorted(by_method.items(), key=lambda item: fmean(summary.auc for summary in item[1]))
-    figure, axes = _new_figure(1, 2, height=0.32 * len(ranked) + 1.2)
+    by_method = _by_setting(summarise(rows))
+    most = max(len(found) for found in by_method.values())
+    return _draw_strips(
+        {
+            title if len(found) == most else f"{title}, {len(found)} of {most}": {
+                key: [getattr(summary, key) for summary in found] for key, _ in _MEASURES
+            }
+            for title, found in by_method.items()
+        },
+        "{} (dot: mean)",
+    )
+
+
+def _draw_changes(rows: Sequence[Row]) -> Figure:
+    by_setting = _by_setting(summarise(rows))
+    default = {_trial(one): one for title, found in by_setting.items() if title == _DEFAULT for one in found}
+    pairs = {
+        title.removeprefix(f"{_DEFAULT}: "): [(one, default[_trial(one)]) for one in found if _trial(one) in default]
+        for title, found in by_setting.items()
+        if title != _DEFAULT
+    }
+    return _draw_strips(
+        {
+            f"{title} ({len(found)})": {
+                key: [getattr(one, key) - getattr(other, key) for one, other in found] for key, _ in _MEASURES
+            }
+            for title, found in pairs.items()
+            if found
+        },
+        "change of {} against RSRAE() on the same trials (dot: mean)",
+        origin=0.0,
+    )
+
+
+def _trial(summary: Summary) -> tuple[str, float | None, int]:
+    return summary.group.data, summary.group.c, summary.group.n_normal
+
+
+def _by_setting(summaries: Sequence[Summary]) -> dict[str, list[Summary]]:
+    found: dict[str, list[Summary]] = defaultdict(list)
+    for summary in summaries:
+        found[changed_title(summary.group)].append(summary)
+    return found
+
+
+def _draw_strips(values: dict[str, dict[str, list[float]]], label: str, origin: float | None = None) -> Figure:
+    # One line a setting, one stroke a trial.
+    ranked = sorted(values, key=lambda title: fmean(values[title]["auc"]))
+    figure, axes = _new_figure(1, 2, height=0.32 * len(ranked) + 1.2, width=5.0)
     for axis, (key, measure) in zip(axes.flat, _MEASURES, strict=True):
-        for position, (_, found) in enumerate(ranked):
-            values = [getattr(summary, key) for summary in found]
-            axis.plot(values, [position] * len(values), "|", color="C0", alpha=0.5)
-            axis.plot(fmean(values), position, "o", color="black", markersize=4)
-        axis.set_yticks(range(len(ranked)), [title for title, _ in ranked])
-        axis.set_xlabel(f"{measure} (dot: mean)")
+        if origin is not None:
+            axis.axvline(origin, color="0.7", linewidth=0.8)
+        for position, title in enumerate(ranked):
+            axis.plot(values[title][key], [position] * len(values[title][key]), "|", color="C0", alpha=0.5)
+            axis.plot(fmean(values[title][key]), position, "o", color="black", markersize=4)
+        axis.set_yticks(range(len(ranked)), ranked if axis is axes.flat[0] else [])
+        axis.set_xlabel(label.format(measure))
     return figure
 
 
@@ -249,6 +306,6 @@ _DRAWERS: dict[str, Callable[[Sequence[Row]], Figure]] = {
     "swiss-roll": _draw_histograms,
     "several-normals": _draw_several_normals,
     "tables": _draw_own_outliers,
-    "ablation": _draw_own_outliers,
+    "ablation": _draw_changes,
     "baselines": _draw_own_outliers,
 }
