@@ -66,9 +66,10 @@ def collapse() -> None:
 
 def which_detector() -> None:
     """Table and picture of the page on choosing a detector."""
-    from which_detector import draw, heldout_means, means, published_table, table
+    from which_detector import draw, heldout_means, means, means_by_ratio, published_table, table
 
     found = means()
+    by_ratio = "With fewer and with more anomalies (c is their number per normal item), where all classes were tried:"
     heldout = (
         "Outside the trials that settings were compared on (`python -m benchmarks.heldout`; one seed): scikit-learn's "
         "digits, which decisions 6 and 8 have looked at; another network's features of the same pictures of Tiny "
@@ -76,7 +77,15 @@ def which_detector() -> None:
         "AUC; the best AP is often another's:"
     )
     beside = "Beside the best figures published for this protocol that we know of (on other samples of the same data):"
-    parts = (table(found), heldout, table(heldout_means()), beside, published_table(found))
+    parts = (
+        table(found),
+        by_ratio,
+        table(means_by_ratio()),
+        heldout,
+        table(heldout_means()),
+        beside,
+        published_table(found),
+    )
     fill(DOCS / "which-detector.md", "\n\n".join(parts))
     draw(found, PICTURES / "which-detector.png")
 

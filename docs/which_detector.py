@@ -49,8 +49,8 @@ PUBLISHED = {
 Trial = tuple[Any, ...]
 
 
-def cells() -> dict[str, dict[str, dict[Trial, tuple[float, float]]]]:
-    """AUC and AP by group of trials, method and trial; c = 0.5, first seed, outliers drawn at random."""
+def cells(ratio: float = 0.5) -> dict[str, dict[str, dict[Trial, tuple[float, float]]]]:
+    """AUC and AP by group of trials, method and trial; first seed, outliers drawn at random."""
     found: dict[str, dict[str, dict[Trial, tuple[float, float]]]] = defaultdict(lambda: defaultdict(dict))
     for experiment in ("main", "several-normals", "tables", "baselines"):
         for row in finished_rows(DOCS.parent / "results" / f"{experiment}.jsonl"):
@@ -58,9 +58,11 @@ def cells() -> dict[str, dict[str, dict[Trial, tuple[float, float]]]]:
             method = METHODS.get((row["method"], row["recipe"], parameters))
             if method is None or not is_current(row):
                 continue
-            if row["seed"] != 0 or row["outliers"] != "random" or row["c"] not in (0.5, None):
+            if row["seed"] != 0 or row["outliers"] != "random" or row["c"] not in (ratio, None):
                 continue
             found[_group(row["data"], row["classes"])][method][row["data"], *row["classes"]] = (row["auc"], row["ap"])
+    if ratio != 0.5:
+        return found
     peers = json.loads((DOCS.parent / "benchmarks" / "results" / "accuracy.json").read_text(encoding="utf-8"))
     for key, result in peers["trials"].items():
         peer, data, numbers = key.split("|")
@@ -75,10 +77,10 @@ def _group(data: str, classes: list[int]) -> str:
     return f"{DATA[data]}, {len(classes)} normal {'class' if len(classes) == 1 else 'classes'}"
 
 
-def means() -> dict[str, dict[str, tuple[float, float, int]]]:
+def means(ratio: float = 0.5) -> dict[str, dict[str, tuple[float, float, int]]]:
     """Mean AUC and AP of the methods that have all trials of the default, and the number of trials."""
     result = {}
-    for group, methods in cells().items():
+    for group, methods in cells(ratio).items():
         trials = methods.get("RSRAE()")
         if not trials:
             continue
@@ -88,6 +90,17 @@ def means() -> dict[str, dict[str, tuple[float, float, int]]]:
             if (by := methods.get(name)) is not None and trials.keys() <= by.keys()
         }
     return result
+
+
+def means_by_ratio() -> dict[str, dict[str, tuple[float, float, int]]]:
+    """The same for few and for many outliers, where the default has as many trials as at c = 0.5."""
+    usual = means()
+    return {
+        f"{group}, c = {ratio}": row
+        for ratio in (0.1, 0.9)
+        for group, row in means(ratio).items()
+        if group.endswith("1 normal class") and row["RSRAE()"][2] == usual[group]["RSRAE()"][2]
+    }
 
 
 def heldout_means() -> dict[str, dict[str, tuple[float, float, int]]]:

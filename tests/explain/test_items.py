@@ -14,7 +14,7 @@ from sklearn.datasets import load_digits
 from rsrae.data.samples import Samples
 from rsrae.data.sources import read_source
 from rsrae.detectors import make_detector
-from rsrae.explain import Explanation, Part, explain, shown
+from rsrae.explain import Explanation, Part, explain, shown, shown_expectation
 
 N_PLANTED = 30
 
@@ -204,3 +204,11 @@ def test_long_values_are_cut_where_they_are_shown() -> None:
     assert shown("x" * 100) == "x" * 57 + "..."
     assert shown(123456789.0) == "123456789"
     assert shown(datetime.date(2024, 5, 1)) == "2024-05-01"
+
+
+def test_a_likely_category_that_is_not_sure_is_not_said_to_be_what_was_expected() -> None:
+    unsure, wrong = Part("city", "Rome", "Rome", 0.7), Part("city", "Rome", "Oslo", 0.7)
+    assert shown_expectation(unsure) == "Rome or another"
+    assert shown_expectation(wrong) == "Oslo"
+    assert shown_expectation(Part("word", "absent", "absent", 0.1)) == "absent"
+    assert Explanation("a", 1.0, [unsure], 0.3).in_words() == "city = Rome, expected Rome or another (70 %)"

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageOps
 
-from rsrae.explain import Explanation, accepted_form, shown
+from rsrae.explain import Explanation, accepted_form, shown, shown_expectation
 from rsrae.report import ItemFacts, Reason, ReportFacts, flatten_codes, heatmap, thumbnail
 
 if TYPE_CHECKING:
@@ -102,10 +102,7 @@ def _places(detection: Detection, positions: Sequence[int]) -> list[tuple[float,
 def _reasons(explanation: Explanation | None) -> list[Reason]:
     if explanation is None or explanation.heat is not None:  # a picture has its heat map
         return []
-    return [
-        Reason(part.feature, shown(part.value), "" if part.expected is None else shown(part.expected, 4), part.share)
-        for part in explanation.parts
-    ]
+    return [Reason(part.feature, shown(part.value), shown_expectation(part), part.share) for part in explanation.parts]
 
 
 def _contents(detection: Detection, positions: Sequence[int]) -> tuple[list[dict[str, Any]], list[str]]:

@@ -4,7 +4,7 @@
 cell, a picture's region or a document's word.
 """
 
-from rsrae.explain.items import Explanation, Part, explain, shown
+from rsrae.explain.items import Explanation, Part, explain, shown, shown_expectation
 from rsrae.explain.shares import Shares, accepted_form, feature_shares, n_scored_rows
 
 __all__ = [
@@ -16,4 +16,5 @@ __all__ = [
     "feature_shares",
     "n_scored_rows",
     "shown",
+    "shown_expectation",
 ]

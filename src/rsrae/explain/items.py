@@ -144,14 +144,29 @@ def shown(value: object, digits: int = 6) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
+def shown_expectation(part: Part) -> str:
+    """What the model expected, as text; empty where the method expects nothing.
+
+    A category may be the likeliest one and still far from sure, which is then what the score is about:
+
+    >>> shown_expectation(Part("city", "Rome", "Rome", 0.7))
+    'Rome or another'
+    """
+    if part.expected is None:
+        return ""
+    text = shown(part.expected, 4)
+    is_category = isinstance(part.value, str) and part.value not in ("present", "absent")
+    return f"{text} or another" if is_category and text == shown(part.value) else text
+
+
 def _sentence(part: Part) -> str:
     if part.value == "present" and part.expected in ("absent", "less", "more", "present", None):
         what = f"{part.feature!r} present"
     elif part.value == "absent":
         what = f"{part.feature!r} absent"
     else:
-        expected = "" if part.expected is None else f", expected {shown(part.expected, 4)}"
-        what = f"{part.feature} = {shown(part.value)}{expected}"
+        expected = shown_expectation(part)
+        what = f"{part.feature} = {shown(part.value)}" + (f", expected {expected}" if expected else "")
     return f"{what} ({100 * part.share:.0f} %)"
 
 

@@ -382,7 +382,8 @@ def _table_by_kind(title: str, summaries: Sequence[Summary]) -> Table:
     def kind(group: Group) -> str:
         if group.c is None:
             return "ADBench tables"
-        return "1 normal class" if group.n_normal == 1 else f"{group.n_normal} normal classes"
+        ratio = "" if group.c == 0.5 else f", c = {group.c}"
+        return f"1 normal class{ratio}" if group.n_normal == 1 else f"{group.n_normal} normal classes{ratio}"
 
     kinds = sorted({kind(summary.group) for summary in summaries})
 
