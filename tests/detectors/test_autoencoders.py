@@ -195,7 +195,7 @@ def test_training_takes_more_threads_as_a_step_is_more_work(
     n_members: int, n_columns: int, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     X = np.random.default_rng(0).normal(size=(30, n_columns))
-    usual = {"epochs": 1, "n_members": n_members, "intrinsic_dim": 10, "random_state": 0}
+    usual: dict[str, Any] = {"epochs": 1, "n_members": n_members, "intrinsic_dim": 10, "random_state": 0}
     detector = RSRAE(**usual).fit(X)
     monkeypatch.setattr(torch, "get_num_threads", lambda: 8)
     assert detector._threads_for(detector.networks_[0]) == most
