@@ -6,7 +6,7 @@ import scipy.sparse as sp
 import torch
 
 from rsrae.networks.batches import SparseBatch
-from rsrae.networks.neighbours import Neighbours
+from rsrae.networks.neighbours import Neighbours, _smallest
 
 
 def by_hand(x: np.ndarray, kept: np.ndarray, k: int) -> np.ndarray:
@@ -76,3 +76,14 @@ def test_a_row_in_double_precision_is_found_among_rows_kept_in_single(rng: np.ra
 
 def test_more_neighbours_than_rows_are_as_many_as_there_are() -> None:
     assert Neighbours(torch.zeros(3, 2), 20).k == 2
+
+
+@pytest.mark.parametrize("n_kinds", [1, 3, 1_000_000])  # of values: all equal, many ties, none
+def test_the_smallest_are_found_in_order_with_ties_and_without(n_kinds: int, rng: np.random.Generator) -> None:
+    values = torch.from_numpy(rng.integers(0, n_kinds, size=(7, 40)).astype(np.float32))
+    chosen, places = _smallest(values, 5)
+    torch.testing.assert_close(chosen, values.sort(dim=1).values[:, :5])
+    torch.testing.assert_close(values.gather(1, places), chosen)
+    assert all(len(set(row)) == 5 for row in places.tolist())
+    for number, row in enumerate(values):  # alone as in company
+        torch.testing.assert_close(_smallest(row[None], 5)[1][0], places[number])

@@ -108,8 +108,15 @@ def _smallest(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
     if values.device.type != "cpu":
         found = values.topk(k, dim=1, largest=False)
         return found.values, found.indices
-    # numpy's selection takes half the time of torch's on a CPU.
-    places = torch.from_numpy(np.argpartition(values.numpy(), k - 1, axis=1)[:, :k])
+    # On a CPU numpy selects in half the time of torch, and values in a third of the time of places.
+    array = values.numpy()
+    cut = np.partition(array, k - 1, axis=1)[:, k - 1 : k]
+    found_at = np.flatnonzero(array <= cut)
+    if found_at.size == len(array) * k:
+        found_at = found_at.reshape(-1, k) % array.shape[1]
+    else:  # several values are equal to the last
+        found_at = np.argpartition(array, k - 1, axis=1)[:, :k]
+    places = torch.from_numpy(found_at)
     chosen, order = values.gather(1, places).sort(dim=1, stable=True)
     return chosen, places.gather(1, order)
 
