@@ -32,7 +32,7 @@ def test_a_named_share_of_the_scores_lies_above_the_line(share: float, rng: np.r
     assert np.mean(scores > threshold(scores, share)) == pytest.approx(share, abs=0.001)
 
 
-@pytest.mark.parametrize("share", [0.1, 0.2, 0.3, 0.4])
+@pytest.mark.parametrize("share", [0.1, 0.2, 0.3, 0.4, 0.5])
 def test_two_groups_that_stand_apart_are_told_apart(share: float, rng: np.random.Generator) -> None:
     n_strange = int(1000 * share)
     scores = np.concatenate([rng.normal(0, 1, 1000 - n_strange), rng.normal(12, 1, n_strange)])
@@ -53,6 +53,11 @@ def test_the_estimate_does_not_depend_on_order_unit_or_origin(rng: np.random.Gen
     assert estimate_contamination(rng.permutation(scores)) == expected
     assert estimate_contamination(1000 * scores) == pytest.approx(expected)
     assert estimate_contamination(scores + 5) == pytest.approx(expected)
+
+
+def test_where_there_is_no_upper_group_the_estimate_is_a_third(rng: np.random.Generator) -> None:
+    scores = -rng.gamma(2.0, size=2000)  # most crowd at the upper end, as unrelated documents do
+    assert estimate_contamination(scores) == pytest.approx(1 / 3, abs=0.015)
 
 
 @given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=60))

@@ -40,7 +40,9 @@ def estimate_contamination(scores: FloatArray) -> float:
     The scores are cut in two groups where the variance between them is largest (Otsu 1979), after far scores are pulled
     in: a handful of huge scores must not decide alone where the line is. Where the groups stand well apart, the upper
     one is the answer. Where they overlap, the cut falls into the tail of the normal items and takes some of them along;
-    then a fifth is taken off. How far the estimate is from the truth is in docs/decisions/0004-threshold.md.
+    then a fifth is taken off. Where they overlap and nothing but the limit of one half stops the cut, as with documents,
+    there is no upper group at all, and a third is taken off: the answer is then a guess in the middle of what can be.
+    How far the estimate is from the truth is in docs/decisions/0004-threshold.md.
 
     >>> scores = np.concatenate([np.linspace(0, 1, 80), np.linspace(5, 6, 20)])
     >>> round(estimate_contamination(scores), 2)
@@ -58,8 +60,10 @@ def estimate_contamination(scores: FloatArray) -> float:
     first = max(int(np.ceil(n * (1 - LARGEST_SHARE))) - 1, 0)  # at most half of the items are strange
     best = first + int(np.argmax(between[first:]))
     separation = between[best] / max(ordered.var(), 1e-300)  # 0.64 for one normal group, near 1 for two apart
-    trust = 0.8 + 0.2 * float(np.clip((separation - 0.75) / 0.2, 0, 1))
-    return max(trust * (n - 1 - best) / n, 1.0 / n)
+    share = (n - 1 - best) / n
+    least_trust = 2 / 3 if share > 0.96 * LARGEST_SHARE else 0.8
+    trust = least_trust + (1 - least_trust) * float(np.clip((separation - 0.75) / 0.2, 0, 1))
+    return max(trust * share, 1.0 / n)
 
 
 def _pull_in(ordered: FloatArray) -> FloatArray:

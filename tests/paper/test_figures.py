@@ -42,10 +42,30 @@ def test_lines_against_the_ratio_rest_on_the_same_classes() -> None:
     cells = [Cell("main", "reuters", "lof", "paper", (k,), c, seed=0) for k in range(3) for c in (0.1, 0.5)]
     cells += [Cell("main", "reuters", "rsrae", "authors", (1,), 0.1, seed=0)]
     cells += [Cell("main", "reuters", "rsrae", "authors", (k,), 0.5, seed=0) for k in (0, 1)]
+    cells += [Cell("main", "reuters", "dagmm", "paper", (1,), 0.5, seed=0)]
     cells += [Cell("main", "newsgroups", "lof", "paper", (k,), 0.5, seed=0) for k in range(2)]
     kept = _of_common_classes([row_of(cell) for cell in cells])
-    assert {tuple(row["classes"]) for row in kept if row["data"] == "reuters"} == {(1,)}
+    assert {(row["method"], *row["classes"]) for row in kept if row["data"] == "reuters"} == {
+        ("lof", 1),
+        ("rsrae", 1),
+        ("dagmm", 1),
+    }
     assert sum(row["data"] == "newsgroups" for row in kept) == 2
+
+
+def test_a_line_with_fewer_classes_than_most_is_named_in_place_of_drawn() -> None:
+    cells = [
+        Cell("main", "reuters", method, "paper", (k,), c, seed=0)
+        for method in ("lof", "knn")
+        for k in range(3)
+        for c in (0.1, 0.5)
+    ]
+    cells += [Cell("main", "reuters", "dagmm", "paper", (0,), c, seed=0) for c in (0.1, 0.5)]
+    rows = [row_of(cell) for cell in cells]
+    assert {row["method"] for row in _of_common_classes(rows)} == {"lof", "knn"}
+    label = _draw_ratios(rows).axes[0].get_xlabel()
+    assert "mean over 3 normal classes" in label
+    assert "not drawn, having fewer classes: DAGMM" in label
 
 
 def test_the_axis_names_the_class_where_there_is_only_one() -> None:

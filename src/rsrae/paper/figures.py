@@ -75,7 +75,7 @@ def _draw_ratios(rows: Sequence[Row]) -> Figure:
     return _draw_lines(
         summarise(shown),
         x=lambda summary: summary.group.c,
-        label=lambda data: f"outliers per inlier, c ({_classes_shown(shown, data)})",
+        label=lambda data: f"outliers per inlier, c ({_classes_shown(shown, data)}){_left_out(rows, shown, data)}",
         ticks=RATIOS,
     )
 
@@ -87,24 +87,39 @@ def _classes_shown(rows: Sequence[Row], data: str) -> str:
     return f"normal: class {', '.join(map(str, *classes))} only"
 
 
+def _left_out(rows: Sequence[Row], shown: Sequence[Row], data: str) -> str:
+    all_titles, drawn = (
+        dict.fromkeys(summary.group.title for summary in summarise(row for row in some if row["data"] == data))
+        for some in (rows, shown)
+    )
+    titles = [title for title in all_titles if title not in drawn]
+    return f"\nnot drawn, having fewer classes: {', '.join(titles)}" if titles else ""
+
+
 def _of_common_classes(rows: Sequence[Row]) -> list[Row]:
-    # A part of a run may have more classes at one ratio than at another, or of one method than of another: a line
-    # through different classes would bend for no reason.
-    classes: dict[str, dict[tuple[Any, ...], set[tuple[int, ...]]]] = defaultdict(lambda: defaultdict(set))
-    ratios: dict[tuple[Any, ...], set[float | None]] = defaultdict(set)
-    for row in rows:
-        line = (row["data"], row["method"], row["recipe"], row["outliers"], str(row["params"]))
-        ratios[line].add(row["c"])
-        classes[row["data"]][*line, row["c"]].add(tuple(row["classes"]))
-    common = {
-        data: _common([held for key, held in points.items() if len(ratios[key[:-1]]) > 1])
-        for data, points in classes.items()
-    }
-    return [row for row in rows if not common[row["data"]] or tuple(row["classes"]) in common[row["data"]]]
+    """The rows of lines that rest on the same classes at every ratio.
+
+    A part of a run may have more classes at one ratio than at another, or of one method than of another: a line
+    through different classes would bend for no reason, and lie higher or lower than another for no reason. Lines with
+    fewer classes than most are left out; where they are the majority, all are drawn on the classes they share.
+    """
+    kept: list[Row] = []
+    for data in dict.fromkeys(row["data"] for row in rows):
+        points: dict[tuple[Any, ...], dict[float | None, set[tuple[int, ...]]]] = defaultdict(lambda: defaultdict(set))
+        of_data = [row for row in rows if row["data"] == data]
+        for row in of_data:
+            points[_line(row)][row["c"]].add(tuple(row["classes"]))
+        classes = {line: set.intersection(*by_ratio.values()) for line, by_ratio in points.items()}
+        widest = max(classes.values(), key=len)
+        drawn = {line for line, held in classes.items() if held >= widest}
+        if 2 * len(drawn) < len(classes):
+            widest, drawn = set.intersection(*classes.values()), set(classes)
+        kept += [row for row in of_data if _line(row) in drawn and tuple(row["classes"]) in widest]
+    return kept
 
 
-def _common(sets: Sequence[set[tuple[int, ...]]]) -> set[tuple[int, ...]]:
-    return set.intersection(*sets) if sets else set()
+def _line(row: Row) -> tuple[Any, ...]:
+    return row["method"], row["recipe"], row["outliers"], str(row["params"])
 
 
 def _draw_several_normals(rows: Sequence[Row]) -> Figure:
