@@ -83,7 +83,7 @@ def epoch(run: Run, result: Result) -> None:
         fits: Values = {"RSRAE": [], "PyOD AutoEncoder": []}
         contestants = _table_contestants(run, n_rows, n_columns, fits, is_marker=is_marker)
         # Large tables warm up in their own first epoch, and are asked once.
-        n_rounds = run.rounds(5 if is_marker else 3) if is_small else 1
+        n_rounds = run.rounds(11 if is_marker else 3) if is_small else 1
         values = interleave(contestants, n_rounds, warm_up=is_small)
         case = f"{n_rows:,} x {n_columns}"
         result.add(case, values)
@@ -131,7 +131,7 @@ def sparse(run: Run, result: Result) -> None:
             if texts is None:
                 result.notes.append(f"{name} was left out: RSRAE_DATA is not set.")
             else:
-                _sparse_against_dense(run, result, name, texts, run.rounds(2))
+                _sparse_against_dense(run, result, name, texts, run.rounds(5))
     _sparse_memory(run, result)
 
 
