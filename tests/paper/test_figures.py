@@ -63,7 +63,7 @@ def test_a_line_with_fewer_classes_than_most_is_named_in_place_of_drawn() -> Non
     cells += [Cell("main", "reuters", "dagmm", "paper", (0,), c, seed=0) for c in (0.1, 0.5)]
     rows = [row_of(cell) for cell in cells]
     assert {row["method"] for row in _of_common_classes(rows)} == {"lof", "knn"}
-    label = _draw_ratios(rows).axes[0].get_xlabel()
+    label = " ".join(_draw_ratios(rows).axes[0].get_xlabel().split())
     assert "mean over 3 normal classes" in label
     assert "not drawn, having fewer classes: DAGMM" in label
 

@@ -5,6 +5,7 @@ The same rows make the same files, byte for byte: no dates, fixed ids, no global
 
 from __future__ import annotations
 
+import textwrap
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -26,6 +27,7 @@ STYLE: dict[Any, Any] = {
     "svg.hashsalt": "rsrae",
     "svg.fonttype": "path",
     "font.size": 9,
+    "axes.labelsize": 8,
     "axes.spines.top": False,
     "axes.spines.right": False,
 }
@@ -93,7 +95,8 @@ def _left_out(rows: Sequence[Row], shown: Sequence[Row], data: str) -> str:
         for some in (rows, shown)
     )
     titles = [title for title in all_titles if title not in drawn]
-    return f"\nnot drawn, having fewer classes: {', '.join(titles)}" if titles else ""
+    note = f"not drawn, having fewer classes: {', '.join(titles)}"
+    return "\n" + textwrap.fill(note, 56, break_on_hyphens=False) if titles else ""
 
 
 def _of_common_classes(rows: Sequence[Row]) -> list[Row]:
