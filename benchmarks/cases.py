@@ -83,7 +83,7 @@ def epoch(run: Run, result: Result) -> None:
         fits: Values = {"RSRAE": [], "PyOD AutoEncoder": []}
         contestants = _table_contestants(run, n_rows, n_columns, fits, is_marker=is_marker)
         # Large tables warm up in their own first epoch, and are asked once.
-        n_rounds = run.rounds(11 if is_marker else 3) if is_small else 1
+        n_rounds = run.rounds(7 if is_marker else 3) if is_small else 1
         values = interleave(contestants, n_rounds, warm_up=is_small)
         case = f"{n_rows:,} x {n_columns}"
         result.add(case, values)
