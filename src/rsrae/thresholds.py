@@ -41,8 +41,8 @@ def estimate_contamination(scores: FloatArray) -> float:
     in: a handful of huge scores must not decide alone where the line is. Where the groups stand well apart, the upper
     one is the answer. Where they overlap, the cut falls into the tail of the normal items and takes some of them along;
     then a fifth is taken off. Where they overlap and nothing but the limit of one half stops the cut, there is no upper
-    group at all (documents are often so), and a third is taken off: a guess in the middle of what can be. How far the
-    estimate is from the truth is in docs/decisions/0004-threshold.md.
+    group at all (documents are often so), and a third is taken off, which is no more than a guess. How far the estimate
+    is from the truth is in docs/decisions/0004-threshold.md.
 
     >>> scores = np.concatenate([np.linspace(0, 1, 80), np.linspace(5, 6, 20)])
     >>> round(estimate_contamination(scores), 2)

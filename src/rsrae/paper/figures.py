@@ -17,7 +17,7 @@ from rsrae.paper import datasets
 from rsrae.paper.experiments import experiment
 from rsrae.paper.protocol import RATIOS
 from rsrae.paper.results import Row
-from rsrae.paper.tables import METHOD_TITLES, Summary, changed_title, number, summarise
+from rsrae.paper.tables import METHOD_TITLES, Summary, changed_title, grouped, number, summarise
 from rsrae.wholefile import whole_file
 
 if TYPE_CHECKING:
@@ -256,7 +256,7 @@ def _draw_histograms(rows: Sequence[Row]) -> Figure:
 
 
 def _draw_own_outliers(rows: Sequence[Row]) -> Figure:
-    by_method = _by_setting(summarise(rows))
+    by_method = grouped(summarise(rows), changed_title)
     most = max(len(found) for found in by_method.values())
     return _draw_strips(
         {
@@ -270,7 +270,7 @@ def _draw_own_outliers(rows: Sequence[Row]) -> Figure:
 
 
 def _draw_changes(rows: Sequence[Row]) -> Figure:
-    by_setting = _by_setting(summarise(rows))
+    by_setting = grouped(summarise(rows), changed_title)
     default = {_trial(one): one for title, found in by_setting.items() if title == _DEFAULT for one in found}
     pairs = {
         title.removeprefix(f"{_DEFAULT}: "): [(one, default[_trial(one)]) for one in found if _trial(one) in default]
@@ -292,13 +292,6 @@ def _draw_changes(rows: Sequence[Row]) -> Figure:
 
 def _trial(summary: Summary) -> tuple[str, float | None, int]:
     return summary.group.data, summary.group.c, summary.group.n_normal
-
-
-def _by_setting(summaries: Sequence[Summary]) -> dict[str, list[Summary]]:
-    found: dict[str, list[Summary]] = defaultdict(list)
-    for summary in summaries:
-        found[changed_title(summary.group)].append(summary)
-    return found
 
 
 def _draw_strips(values: dict[str, dict[str, list[float]]], label: str, origin: float | None = None) -> Figure:

@@ -338,7 +338,7 @@ def _several_normals_tables(summaries: Sequence[Summary]) -> list[Table]:
 
 
 def _own_outlier_tables(summaries: Sequence[Summary]) -> list[Table]:
-    by_method = _by(summaries, lambda group: group.title)
+    by_method = grouped(summaries, lambda group: group.title)
     ranked = sorted(by_method.items(), key=lambda item: -fmean(summary.auc for summary in item[1]))
     overall = Table(
         "Mean over data sets",
@@ -394,13 +394,14 @@ def _table_by_kind(title: str, summaries: Sequence[Summary]) -> Table:
 
     rows = [
         (setting, *(cell([one for one in found if kind(one.group) == name]) for name in kinds))
-        for setting, found in _by(summaries, changed_title).items()
+        for setting, found in grouped(summaries, changed_title).items()
     ]
     note = "Mean AUC / AP over data sets (how many), outliers positive."
     return Table(title, ("setting", *kinds), tuple(rows), note)
 
 
-def _by(summaries: Sequence[Summary], key: Callable[[Group], str]) -> dict[str, list[Summary]]:
+def grouped(summaries: Sequence[Summary], key: Callable[[Group], str]) -> dict[str, list[Summary]]:
+    """Summaries by what ``key`` says of their group, in the order in which it is first said."""
     found: dict[str, list[Summary]] = defaultdict(list)
     for summary in summaries:
         found[key(summary.group)].append(summary)
