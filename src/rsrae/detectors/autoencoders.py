@@ -34,6 +34,7 @@ from rsrae.networks.modules import Autoencoder, build_module
 from rsrae.networks.neighbours import Neighbours
 from rsrae.networks.network import Network
 from rsrae.networks.rows import AnyRows, DenseRows, SparseRows, make_rows
+from rsrae.networks.walk import score_blocks
 from rsrae.rsr import RSRLayer
 from rsrae.scoring import LengthTrend, LogLengths, log_lengths
 from rsrae.thresholds import FloatArray, estimate_contamination
@@ -200,7 +201,9 @@ class AutoencoderDetector(NeuralDetector):
     def _score(self, X: Rows) -> FloatArray:
         # A model of documents may be asked about rows that are not sparse.
         lengths = None if self.combination_.trend is None else log_lengths(sp.csr_array(X))
-        return to_numpy(self.combination_(self._member_scores(X), lengths))
+        scores = self._member_scores(X)
+        with limited_threads(1):  # there is next to nothing left to compute, and waking threads on a busy machine costs
+            return to_numpy(self.combination_(scores, lengths))
 
     def _train(self, X: Rows) -> None:
         rows: Any = make_rows(X, self.preprocessor_, device=self.device)
@@ -413,13 +416,22 @@ class AutoencoderDetector(NeuralDetector):
         lengths = self._lengths(rows.X) if isinstance(rows, SparseRows) else None
 
         def errors() -> Tensor:
-            found = self._errors(network, rows)
+            found = self._errors([network], rows)
             return found if lengths is None else LengthTrend.fit(found, lengths).remove(found, lengths)
 
         return Trimming(errors, share, warm_up=warm_up)
 
-    def _errors(self, network: Network, rows: AnyRows) -> Tensor:
-        return _errors_of(network, rows, self._score_name())
+    def _errors(self, members: Sequence[Network | Neighbours], rows: AnyRows) -> Tensor:
+        """The score of every row by every member, ``(members, rows)``."""
+        return score_blocks(
+            rows,
+            lambda batch: torch.cat([self._errors_by(member, batch) for member in members]),
+            n_members=max(member.n_members for member in members),
+            n_threads=self._scoring_threads(rows.n_rows),
+        )
+
+    def _errors_by(self, member: Network | Neighbours, batch: Batch) -> Tensor:
+        return member.errors(batch, self._score_name())
 
     def _member_scores(self, X: Rows) -> Tensor:
         networks = self._scoring_networks() if sp.issparse(X) else self.networks_
@@ -428,14 +440,7 @@ class AutoencoderDetector(NeuralDetector):
     def _scores_by(self, members: Sequence[Network | Neighbours], X: Rows) -> Tensor:
         # Dense rows come in even blocks, sparse ones in double precision: a row scores the same in any company.
         rows: AnyRows = self._rows_to_score(X) if sp.issparse(X) else self._dense_rows(X)
-        with limited_threads(self._scoring_threads(rows.n_rows)), torch.inference_mode():
-            scores = [
-                _errors_of(member, rows, self._score_name())
-                if isinstance(member, Neighbours)
-                else self._errors(member, rows)[:, : rows.n_rows]
-                for member in members
-            ]
-        return torch.cat(scores).double()
+        return self._errors(members, rows).double()
 
     def _dense_rows(self, X: npt.NDArray[Any]) -> DenseRows:
         return DenseRows(X, self.preprocessor_, device=self.device, cache=False, even=True)
@@ -446,11 +451,11 @@ class AutoencoderDetector(NeuralDetector):
     def _with_neighbours(self, networks: Sequence[Network]) -> list[Network | Neighbours]:
         return [*networks] if self.neighbours_ is None else [*networks, self.neighbours_]
 
-    def _scoring_threads(self, n_rows: int) -> int | None:
-        if self.n_threads is not None:
-            return self.n_threads
+    def _scoring_threads(self, n_rows: int) -> int:
+        if self.n_threads is not None or self.device != "cpu":
+            return self.n_threads or 1
         work = 2 * n_rows * sum(network.parameters.numel() for network in self.networks_)
-        return None if work > THREADS_PAY_FROM else 1
+        return torch.get_num_threads() if work > THREADS_PAY_FROM else 1
 
     def _score_name(self) -> str:
         if self.scored_by == "auto":
@@ -507,21 +512,6 @@ class AutoencoderDetector(NeuralDetector):
         super().__setstate__(state)
         if hasattr(self, "networks_"):
             self._schemes, self.scoring_networks_ = None, None
-
-
-def _errors_of(member: Network | Neighbours, rows: AnyRows, scored_by: str) -> Tensor:
-    errors: Tensor | None = None
-    start = 0
-    for batch in rows.blocks(member.n_members):
-        block = member.errors(batch, scored_by)[:, : rows.n_rows - start]
-        if errors is None:
-            # Written into one tensor: a list of small ones among large temporaries would leave the heap full of holes.
-            errors = block.new_empty(member.n_members, rows.n_rows)
-        errors[:, start : start + block.shape[1]] = block
-        start += block.shape[1]
-    if errors is None:
-        raise InputError("there are no rows to score")
-    return errors
 
 
 def _estimated_share(errors: Tensor) -> float:

@@ -15,8 +15,8 @@ from rsrae.detectors.base import check_choice, check_count, check_number
 from rsrae.detectors.decomposition import PENALTIES, Splitter, decomposition_step, to_dense
 from rsrae.detectors.neural import to_numpy
 from rsrae.networks.batches import Batch
+from rsrae.networks.neighbours import Neighbours
 from rsrae.networks.network import Network
-from rsrae.networks.rows import AnyRows
 from rsrae.scoring import distance
 from rsrae.training import Step
 
@@ -85,13 +85,12 @@ class RDA(AutoencoderDetector):
     def _steps(self, network: Network) -> list[Step[Batch]]:
         return [decomposition_step(network, self._splitter(), learning_rate=self.learning_rate)]
 
-    def _errors(self, network: Network, rows: AnyRows) -> Tensor:
-        blocks = []
-        for batch in rows.blocks():
-            x = to_dense(batch)
-            x_hat = self._explained(network, x).flatten(start_dim=2)
-            blocks.append(distance(x.flatten(start_dim=2), x_hat, self._score_name()))
-        return torch.cat(blocks, dim=-1)
+    def _errors_by(self, member: Network | Neighbours, batch: Batch) -> Tensor:
+        if isinstance(member, Neighbours):
+            return super()._errors_by(member, batch)
+        x = to_dense(batch)
+        x_hat = self._explained(member, x).flatten(start_dim=2)
+        return distance(x.flatten(start_dim=2), x_hat, self._score_name())
 
     def _explained(self, network: Network, x: Tensor) -> Tensor:
         return network.reconstruct(x - self._splitter().rest(network, x))

@@ -11,13 +11,13 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from rsrae.networks.batches import Batch, SparseBatch
+from rsrae.networks.batches import SparseBatch
 from rsrae.preprocessing import Preprocessor
 
 # A table up to this size is preprocessed once; a larger one batch by batch, to spare memory.
 CACHE_BYTES = 64 * 2**20
-BLOCK_VALUES = 2**18  # values in a block of scoring, over all members
-BLOCK_ROWS = 512  # at most
+BLOCK_VALUES = 2**18  # values in a block of scoring; of tables four times as many, over all members
+BLOCK_ROWS = (64, 2048)  # of a table in a block of scoring, at least and at most
 LARGEST_SCORED = 1e16  # beyond it a value is only "huge": squares of many must fit single precision
 
 
@@ -25,7 +25,8 @@ class DenseRows:
     """A table or images; ``X`` is not copied unless it is small.
 
     With ``even``, all blocks have the same number of rows, a power of two, the last one filled up with zeros: kernels
-    choose their order of summation by the shape, so a row then scores the same to the last bit wherever it stands.
+    choose their order of summation by the shape, so a row then scores the same to the last bit wherever it stands
+    (few rows come in a smaller block than many; kernels treat all of 64 rows and more alike).
     Values are held where single precision can square and sum them: a wild row scores high, not NaN.
     """
 
@@ -54,15 +55,25 @@ class DenseRows:
 
     def blocks(self, n_members: int = 1) -> Iterator[Tensor]:
         """All rows in order, as batches ``(1, rows, ...)`` that this many members can score at once."""
-        size = min(BLOCK_ROWS, BLOCK_VALUES // (n_members * max(128, self._X[0].numel())))
-        size = 2 ** (max(1, size).bit_length() - 1)  # no kernel has a remainder of rows to treat in another way
-        for start in range(0, self.n_rows, size):
-            block = self._prepare(self._X[start : start + size])
-            if self._even:
-                block = block.clamp(-LARGEST_SCORED, LARGEST_SCORED)
-                if len(block) < size:
-                    block = torch.cat([block, block.new_zeros(size - len(block), *block.shape[1:])])
-            yield block.unsqueeze(0)
+        size = self.block_size(n_members)
+        return (self.block(start, size) for start in range(0, self.n_rows, size))
+
+    def block_size(self, n_members: int = 1) -> int:
+        """How many rows this many members can score at once."""
+        size = BLOCK_VALUES // (n_members * max(128, self._X[0].numel()))
+        if self._X.ndim == 2:
+            least, most = BLOCK_ROWS
+            size = min(4 * size, most, max(least, 2 * self.n_rows - 1))
+        return 1 << (max(1, size).bit_length() - 1)  # no kernel has a remainder of rows to treat in another way
+
+    def block(self, start: int, size: int) -> Tensor:
+        """The rows from ``start`` as a batch ``(1, rows, ...)``."""
+        block = self._prepare(self._X[start : start + size])
+        if self._even:
+            block = block.clamp(-LARGEST_SCORED, LARGEST_SCORED)
+            if len(block) < size:
+                block = torch.cat([block, block.new_zeros(size - len(block), *block.shape[1:])])
+        return block.unsqueeze(0)
 
     def _prepare(self, rows: Tensor) -> Tensor:
         return rows.to(self._device) if self._preprocess is None else self._preprocess(rows)
@@ -89,12 +100,19 @@ class SparseRows:
         numbers = index.cpu().numpy()
         return SparseBatch([self.X[member] for member in numbers], self._square_norms[numbers], self._device)
 
-    def blocks(self, n_members: int = 1) -> Iterator[Batch]:
+    def blocks(self, n_members: int = 1) -> Iterator[SparseBatch]:
         """All rows in order, as batches that this many members can score at once."""
-        size = max(1, BLOCK_VALUES // (n_members * 128))
-        for start in range(0, self.n_rows, size):
-            block = slice(start, start + size)
-            yield SparseBatch([self.X[block]], self._square_norms[None, block], self._device)
+        size = self.block_size(n_members)
+        return (self.block(start, size) for start in range(0, self.n_rows, size))
+
+    def block_size(self, n_members: int = 1) -> int:
+        """How many rows this many members can score at once."""
+        return max(1, BLOCK_VALUES // (n_members * 128))
+
+    def block(self, start: int, size: int) -> SparseBatch:
+        """The rows from ``start`` as a batch."""
+        taken = slice(start, start + size)
+        return SparseBatch([self.X[taken]], self._square_norms[None, taken], self._device)
 
 
 AnyRows = DenseRows | SparseRows
