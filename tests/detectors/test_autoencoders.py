@@ -190,16 +190,11 @@ def test_the_number_of_threads_is_as_before_after_fitting(easy_table: Any) -> No
     assert torch.get_num_threads() == before
 
 
-@pytest.mark.parametrize(("n_members", "n_columns", "most"), [(1, 20, 1), (8, 100, 2), (8, 4_000, 8)])
-def test_training_takes_more_threads_as_a_step_is_more_work(
-    n_members: int, n_columns: int, most: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    X = np.random.default_rng(0).normal(size=(30, n_columns))
-    usual: dict[str, Any] = {"epochs": 1, "n_members": n_members, "intrinsic_dim": 10, "random_state": 0}
-    detector = RSRAE(**usual).fit(X)
-    monkeypatch.setattr(torch, "get_num_threads", lambda: 8)
-    assert detector._threads_for(detector.networks_[0]) == most
-    assert detector.set_params(n_threads=3)._threads_for(detector.networks_[0]) == 3
+def test_training_takes_the_number_of_threads_that_was_asked_for(easy_table: Any) -> None:
+    seen: list[int] = []
+    asked = torch.get_num_threads() + 1
+    small(n_threads=asked, on_epoch=lambda epoch: seen.append(torch.get_num_threads())).fit(easy_table.X)
+    assert set(seen) == {asked}
 
 
 # -- what can be looked at ---------------------------------------------------------------------------------------------

@@ -8,8 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -27,21 +26,17 @@ from rsrae.detectors.recipes import RECIPES
 from rsrae.errors import InputError, ParameterError
 from rsrae.modelfile import Arrays
 from rsrae.networks.architecture import ACTIVATIONS, Architecture, choose_activation
-from rsrae.networks.autograd import AutogradNetwork
 from rsrae.networks.batches import Batch
-from rsrae.networks.dense import DenseNetwork
-from rsrae.networks.modules import Autoencoder, build_module
+from rsrae.networks.building import build_networks
 from rsrae.networks.neighbours import Neighbours
 from rsrae.networks.network import Network
 from rsrae.networks.rows import AnyRows, DenseRows, SparseRows, make_rows
+from rsrae.networks.threads import scoring_threads, training_threads
 from rsrae.networks.walk import score_blocks
-from rsrae.rsr import RSRLayer
 from rsrae.scoring import LengthTrend, LogLengths, log_lengths
 from rsrae.thresholds import FloatArray, estimate_contamination
 from rsrae.training import Step, Trimming, limited_threads, train
 
-WORK_OF_A_THREAD = 75_000_000  # operations a step below which another thread costs more than it brings
-THREADS_PAY_FROM = 1_000_000_000  # operations of a scoring
 MOST_KEPT = 1_000  # rows among which neighbours are sought; drawn at random if more fit well
 MOST_KEPT_VALUES = 2**24  # of dense rows: large pictures are kept in smaller numbers
 FEWEST_UPDATES = 25  # before a network's errors say more of the rows than of its random start
@@ -212,7 +207,8 @@ class AutoencoderDetector(NeuralDetector):
         histories: list[dict[str, list[float]]] = []
         for network, steps, generator in zip(self.networks_, self._schemes, self._generators, strict=False):
             no_graph = torch.no_grad() if network.uses_autograd else torch.inference_mode()
-            with limited_threads(self._threads_for(network)), no_graph:
+            n_threads = self.n_threads or training_threads(network, self.batch_size)
+            with limited_threads(n_threads), no_graph:
                 history = train(
                     steps,
                     rows,
@@ -363,12 +359,10 @@ class AutoencoderDetector(NeuralDetector):
         return "batch" if len(self.input_shape_) == 1 and not self.preprocessor_.unit_norm else None
 
     def _build(self, architecture: Architecture) -> list[Network]:
-        if self.encoder is not None and self.decoder is not None:
-            return [self._wrap(a, self.encoder, self.decoder, g) for a, g in self._per_member(architecture)]
-        if len(architecture.input_shape) == 1:
-            dims = self._intrinsic_dims()
-            return [DenseNetwork(architecture, self._generators, intrinsic_dims=dims, device=self.device)]
-        return [AutogradNetwork(a, build_module(a, g).to(self.device)) for a, g in self._per_member(architecture)]
+        modules = None if self.encoder is None or self.decoder is None else (self.encoder, self.decoder)
+        return build_networks(
+            architecture, self._generators, self._intrinsic_dims(), modules=modules, device=self.device
+        )
 
     def _given_dims(self) -> tuple[int, ...]:
         return self.intrinsic_dim if isinstance(self.intrinsic_dim, tuple) else (self.intrinsic_dim,)
@@ -376,34 +370,6 @@ class AutoencoderDetector(NeuralDetector):
     def _intrinsic_dims(self) -> list[int]:
         given = self._given_dims()
         return [given[member % len(given)] for member in range(self.n_members)]
-
-    def _per_member(self, architecture: Architecture) -> Iterator[tuple[Architecture, torch.Generator]]:
-        for d, generator in zip(self._intrinsic_dims(), self._generators, strict=True):
-            yield replace(architecture, intrinsic_dim=d), generator
-
-    def _wrap(
-        self, architecture: Architecture, encoder: nn.Module, decoder: nn.Module, generator: torch.Generator
-    ) -> AutogradNetwork:
-        import copy
-
-        encoder, decoder = copy.deepcopy(encoder), copy.deepcopy(decoder)
-        shape = architecture.input_shape
-        probe = torch.zeros(2, *(shape if len(shape) == 1 else (shape[2], *shape[:2])))
-        try:
-            with torch.no_grad():
-                latent_dim = encoder.eval()(probe).flatten(start_dim=1).shape[1]
-        except RuntimeError as error:
-            raise InputError(f"the encoder cannot take a batch of shape {tuple(probe.shape)}: {error}") from error
-        try:
-            with torch.no_grad():
-                decoder.eval()(torch.zeros(2, architecture.intrinsic_dim))
-        except RuntimeError as error:
-            raise InputError(f"the decoder cannot take codes of width {architecture.intrinsic_dim}: {error}") from error
-        rsr = RSRLayer(
-            latent_dim, architecture.intrinsic_dim, initialisation=architecture.initialisation, generator=generator
-        )
-        module = Autoencoder(encoder, rsr, decoder, normalise_code=self.normalise_code)
-        return AutogradNetwork(architecture, module.to(self.device))
 
     def _selection(self, network: Network, rows: AnyRows) -> Trimming | None:
         if self.trim == 0:
@@ -427,7 +393,7 @@ class AutoencoderDetector(NeuralDetector):
             rows,
             lambda batch: torch.cat([self._errors_by(member, batch) for member in members]),
             n_members=max(member.n_members for member in members),
-            n_threads=self._scoring_threads(rows.n_rows),
+            n_threads=self.n_threads or scoring_threads(self.networks_, rows.n_rows),
         )
 
     def _errors_by(self, member: Network | Neighbours, batch: Batch) -> Tensor:
@@ -451,12 +417,6 @@ class AutoencoderDetector(NeuralDetector):
     def _with_neighbours(self, networks: Sequence[Network]) -> list[Network | Neighbours]:
         return [*networks] if self.neighbours_ is None else [*networks, self.neighbours_]
 
-    def _scoring_threads(self, n_rows: int) -> int:
-        if self.n_threads is not None or self.device != "cpu":
-            return self.n_threads or 1
-        work = 2 * n_rows * sum(network.parameters.numel() for network in self.networks_)
-        return torch.get_num_threads() if work > THREADS_PAY_FROM else 1
-
     def _score_name(self) -> str:
         if self.scored_by == "auto":
             return "cosine" if self.preprocessor_.unit_norm else "euclidean"
@@ -466,15 +426,6 @@ class AutoencoderDetector(NeuralDetector):
         if self.scoring_networks_ is None:
             self.scoring_networks_ = [network.to(dtype=torch.float64) for network in self.networks_]
         return self.scoring_networks_
-
-    def _threads_for(self, network: Network) -> int | None:
-        if self.n_threads is not None:
-            return self.n_threads
-        if network.uses_autograd:
-            return None
-        # Small matrix products lose more to waking threads than they gain (docs/performance.md).
-        work = 6 * network.parameters.numel() * self.batch_size  # operations of a step, forward and backward
-        return max(1, min(torch.get_num_threads(), work // WORK_OF_A_THREAD))
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

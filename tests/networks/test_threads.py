@@ -1,0 +1,35 @@
+"""How many threads are taken, by the size of the problem."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from rsrae.networks.architecture import Architecture
+from rsrae.networks.building import build_networks
+from rsrae.networks.network import Network
+from rsrae.networks.threads import scoring_threads, training_threads
+
+
+@pytest.fixture(autouse=True)
+def eight_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 8)
+
+
+def network_of(input_shape: tuple[int, ...], n_members: int = 1) -> Network:
+    generators = [torch.Generator().manual_seed(member) for member in range(n_members)]
+    return build_networks(Architecture(input_shape), generators, [10] * n_members)[0]
+
+
+@pytest.mark.parametrize(("n_members", "n_columns", "most"), [(1, 20, 1), (8, 100, 2), (8, 4_000, 8)])
+def test_training_takes_more_threads_as_a_step_is_more_work(n_members: int, n_columns: int, most: int) -> None:
+    assert training_threads(network_of((n_columns,), n_members), batch_size=128) == most
+
+
+def test_convolutions_train_on_all_threads() -> None:
+    assert training_threads(network_of((8, 8, 1)), batch_size=16) == 8
+
+
+@pytest.mark.parametrize(("n_rows", "most"), [(1, 1), (1_000, 1), (100_000, 8)])
+def test_scoring_takes_threads_where_there_are_many_rows(n_rows: int, most: int) -> None:
+    assert scoring_threads([network_of((100,))], n_rows) == most
