@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, stdev
 from typing import Any
 
 from rsrae.paper.cells import is_current
@@ -46,11 +46,12 @@ PUBLISHED = {
     "Reuters": (None, 0.87),
     "20 Newsgroups": (None, 0.86),
 }
+SEEDS = (0, 1, 2)
 Trial = tuple[Any, ...]
 
 
-def cells(ratio: float = 0.5) -> dict[str, dict[str, dict[Trial, tuple[float, float]]]]:
-    """AUC and AP by group of trials, method and trial; first seed, outliers drawn at random."""
+def cells(ratio: float = 0.5, seed: int = 0) -> dict[str, dict[str, dict[Trial, tuple[float, float]]]]:
+    """AUC and AP by group of trials, method and trial; outliers drawn at random."""
     found: dict[str, dict[str, dict[Trial, tuple[float, float]]]] = defaultdict(lambda: defaultdict(dict))
     for experiment in ("main", "several-normals", "tables", "baselines"):
         for row in finished_rows(DOCS.parent / "results" / f"{experiment}.jsonl"):
@@ -58,10 +59,10 @@ def cells(ratio: float = 0.5) -> dict[str, dict[str, dict[Trial, tuple[float, fl
             method = METHODS.get((row["method"], row["recipe"], parameters))
             if method is None or not is_current(row):
                 continue
-            if row["seed"] != 0 or row["outliers"] != "random" or row["c"] not in (ratio, None):
+            if row["seed"] != seed or row["outliers"] != "random" or row["c"] not in (ratio, None):
                 continue
             found[_group(row["data"], row["classes"])][method][row["data"], *row["classes"]] = (row["auc"], row["ap"])
-    if ratio != 0.5:
+    if ratio != 0.5 or seed != 0:
         return found
     peers = json.loads((DOCS.parent / "benchmarks" / "results" / "accuracy.json").read_text(encoding="utf-8"))
     for key, result in peers["trials"].items():
@@ -101,6 +102,33 @@ def means_by_ratio() -> dict[str, dict[str, tuple[float, float, int]]]:
         for group, row in means(ratio).items()
         if group.endswith("1 normal class") and row["RSRAE()"][2] == usual[group]["RSRAE()"][2]
     }
+
+
+def seeds_table() -> str:
+    """Mean AUC and AP over three seeds (of the trial and of the method), as Markdown.
+
+    Behind the AUC stands its deviation over the seeds, the mean over trials.
+    """
+    by_seed = [cells(seed=seed) for seed in SEEDS]
+    lines: dict[str, dict[str, str]] = {}
+    for group, methods in by_seed[0].items():
+        trials = methods["RSRAE()"].keys() if "RSRAE()" in methods else set()
+        for name in NAMES:
+            runs = [found[group][name] for found in by_seed]
+            if trials and all(trials <= run.keys() for run in runs):
+                auc, ap = (fmean(run[trial][which] for run in runs for trial in trials) for which in (0, 1))
+                deviation = fmean(stdev(run[trial][0] for run in runs) for trial in trials)
+                text = f"{auc:.3f} ± {deviation:.3f} / {ap:.3f}".replace("0.", ".")
+                lines.setdefault(f"{group} | {len(trials)}", {})[name] = text
+    lines = {line: row for line, row in lines.items() if "RSRAE()" in row}
+    shown = [name for name in NAMES if any(name in row for row in lines.values())]
+    head = ["| mean AUC ± / AP, three seeds | trials | " + " | ".join(shown) + " |", "|---" * (len(shown) + 2) + "|"]
+    return "\n".join(
+        [
+            *head,
+            *(f"| {line} | " + " | ".join(row.get(name, "") for name in shown) + " |" for line, row in lines.items()),
+        ]
+    )
 
 
 def heldout_means() -> dict[str, dict[str, tuple[float, float, int]]]:
