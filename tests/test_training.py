@@ -8,7 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from rsrae.training import Adam, Epoch, Selection, Step, Trimming, batch_bounds, limited_threads, train
+from rsrae.training import (
+    Adam,
+    Epoch,
+    Selection,
+    Step,
+    Trimming,
+    batch_bounds,
+    limited_threads,
+    run_epochs,
+    train,
+    train_together,
+)
 
 
 class Numbers:
@@ -165,6 +176,14 @@ def test_false_from_the_progress_callback_stops_and_none_does_not() -> None:
 
     history = train([Watcher().step()], Numbers(3), epochs=9, batch_size=4, generator=seeded(), on_epoch=stop_after_two)
     assert len(history.losses["sum"]) == 2
+
+
+def test_networks_trained_together_stop_after_the_same_epoch_and_report_the_mean_of_their_losses() -> None:
+    watchers = Watcher([1.0, 2.0, 3.0, 4.0]), Watcher([3.0, 6.0, 9.0, 12.0])
+    runs = [run_epochs([one.step()], Numbers(3), batch_size=4, generator=seeded()) for one in watchers]
+    history = train_together(runs, epochs=4, on_epoch=lambda epoch: epoch.number < 3)
+    assert history.losses == {"sum": [2.0, 4.0, 6.0]}
+    assert [one.n_updates for one in watchers] == [3, 3]
 
 
 def test_a_selection_chooses_and_weighs_the_rows_of_an_epoch() -> None:

@@ -9,9 +9,11 @@ has its own initial values, its own order of the rows and its own selection of t
 from __future__ import annotations
 
 import contextlib
+import itertools
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from statistics import fmean
 from typing import Generic, Literal, NamedTuple, Protocol, TypeVar
 
 import torch
@@ -70,6 +72,9 @@ class History:
             self.losses.setdefault(name, []).append(loss)
 
 
+Losses = dict[str, float]
+
+
 def train(
     steps: Sequence[Step[BatchT]],
     rows: Rows[BatchT],
@@ -88,23 +93,63 @@ def train(
     ``select(epoch)`` chooses (and weighs) the rows of an epoch; None means all of them. ``on_epoch`` may return
     False to stop after the epoch that just ended; what was trained until then stands.
     """
-    history = History()
-    began = time.perf_counter()
+    run = run_epochs(
+        steps,
+        rows,
+        batch_size=batch_size,
+        generator=generator,
+        n_members=n_members,
+        shuffle=shuffle,
+        select=select,
+        device=device,
+    )
+    return train_together([run], epochs=epochs, on_epoch=on_epoch)
+
+
+def run_epochs(
+    steps: Sequence[Step[BatchT]],
+    rows: Rows[BatchT],
+    *,
+    batch_size: int,
+    generator: torch.Generator,
+    n_members: int = 1,
+    shuffle: Literal["epoch", "once"] = "epoch",
+    select: Callable[[int], Selection | None] | None = None,
+    device: torch.device | str = "cpu",
+) -> Iterator[Losses]:
+    """An epoch, and its losses, whenever the next one is asked for; parameters as of :func:`train`."""
     everything = torch.arange(rows.n_rows).expand(n_members, -1)
     order: Tensor | None = None
-    for number in range(epochs):
+    for number in itertools.count():
         index, weights = (select(number) if select else None) or Selection(everything)
         if order is None or shuffle == "epoch" or order.shape != index.shape:
             order = _orders(index, generator)
         index = index.gather(1, order).to(device)
         weights = None if weights is None else weights.gather(1, order.to(weights.device))
         totals = _run_epoch(steps, rows, index, weights, batch_size)
-        losses = dict(zip((step.name for step in steps), totals, strict=True))
+        yield dict(zip((step.name for step in steps), totals, strict=True))
+
+
+def train_together(
+    runs: Sequence[Iterator[Losses]],
+    *,
+    epochs: int,
+    on_epoch: Callable[[Epoch], bool | None] | None = None,
+    advance: Callable[[Sequence[Iterator[Losses]]], Sequence[Losses]] | None = None,
+) -> History:
+    """Train several networks an epoch at a time: where one is stopped, all have learned for as long.
+
+    The losses are means over the networks. ``advance`` takes all of them through one epoch; by default one after the
+    other.
+    """
+    history = History()
+    began = time.perf_counter()
+    for number in range(1, epochs + 1):
+        found = [next(run) for run in runs] if advance is None else advance(runs)
+        losses = {name: fmean(one[name] for one in found) for name in found[0]}
         history.append(losses)
-        if on_epoch is not None:
-            report = Epoch(number + 1, epochs, losses, time.perf_counter() - began)
-            if on_epoch(report) is False:
-                break
+        if on_epoch is not None and on_epoch(Epoch(number, epochs, losses, time.perf_counter() - began)) is False:
+            break
     return history
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import re
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -252,6 +253,26 @@ def test_the_score_is_the_mean_of_the_standardised_scores_of_the_members(easy_ta
     middle = np.median(members, axis=1, keepdims=True)
     spread = np.median(np.abs(members - middle), axis=1, keepdims=True)
     np.testing.assert_allclose(((members - middle) / spread).mean(0), detector.anomaly_score(X), rtol=1e-6, atol=1e-9)
+
+
+def test_members_of_images_are_trained_side_by_side_to_the_same_scores(easy_images: Any) -> None:
+    X = easy_images.X[70:]
+    seen: list[tuple[int, str]] = []
+    settings = {"epochs": 4, "n_members": 3, "trim": 0.2, "warm_up": 0.0}
+    alone = small(**settings, n_threads=1).fit(X)
+    together = small(
+        **settings, n_threads=3, on_epoch=lambda epoch: seen.append((epoch.number, threading.current_thread().name))
+    ).fit(X)
+    assert seen == [(number, threading.current_thread().name) for number in (1, 2, 3, 4)]
+    assert together.history_ == alone.history_
+    np.testing.assert_array_equal(together.anomaly_score(X), alone.anomaly_score(X))
+
+
+def test_members_of_images_are_stopped_after_the_same_epoch(easy_images: Any) -> None:
+    X = easy_images.X[70:]
+    stopped = small(epochs=50, n_members=2, on_epoch=lambda epoch: epoch.number < 3).fit(X)
+    short = small(epochs=3, n_members=2).fit(X)
+    np.testing.assert_allclose(stopped.anomaly_score(X), short.anomaly_score(X), rtol=1e-4)
 
 
 def test_images_have_members_too(easy_images: Any, tmp_path: Path) -> None:

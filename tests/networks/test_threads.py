@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+
 import pytest
 import torch
 
 from rsrae.networks.architecture import Architecture
 from rsrae.networks.building import build_networks
 from rsrae.networks.network import Network
-from rsrae.networks.threads import scoring_threads, training_threads
+from rsrae.networks.threads import scoring_threads, training_side_by_side, training_threads
+from rsrae.training import Losses
 
 
 @pytest.fixture(autouse=True)
@@ -33,3 +37,27 @@ def test_convolutions_train_on_all_threads() -> None:
 @pytest.mark.parametrize(("n_rows", "most"), [(1, 1), (1_000, 1), (100_000, 8)])
 def test_scoring_takes_threads_where_there_are_many_rows(n_rows: int, most: int) -> None:
     assert scoring_threads([network_of((100,))], n_rows) == most
+
+
+@pytest.mark.parametrize(
+    ("n_networks", "n_threads", "kernels"), [(1, 1, 1), (3, 1, 1), (2, 2, 1), (2, 5, 2), (3, 2, 1)]
+)
+def test_networks_share_the_threads_there_are(
+    n_networks: int, n_threads: int, kernels: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.undo()  # as many as there really are
+    before = torch.get_num_threads()
+    names: set[str] = set()
+
+    def run(number: int) -> Iterator[Losses]:
+        while True:
+            assert not torch.is_grad_enabled()
+            names.add(threading.current_thread().name)
+            yield {"network": float(number), "threads": float(torch.get_num_threads())}
+
+    runs = [run(number) for number in range(n_networks)]
+    with training_side_by_side([network_of((8, 8, 1))] * n_networks, n_threads) as advance:
+        for _ in range(20):
+            assert advance(runs) == [{"network": number, "threads": kernels} for number in range(n_networks)]
+    assert len(names) <= min(n_networks, n_threads)
+    assert torch.get_num_threads() == before

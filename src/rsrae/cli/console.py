@@ -69,7 +69,6 @@ class Training:
         self._is_shown = is_shown and sys.stderr.isatty()
         self._exits = contextlib.ExitStack()
         self._bar: Any = None
-        self._network = 0
 
     @property
     def stopped_after(self) -> str | None:
@@ -81,7 +80,6 @@ class Training:
     def __call__(self, epoch: Epoch) -> bool:
         """After every epoch."""
         self.n_epochs += 1
-        self._network += epoch.number == 1  # the members of an ensemble may be trained one after the other
         self._was_cut |= self._is_stopping and epoch.number < epoch.total
         if self._is_shown:
             self._draw(epoch)
@@ -103,8 +101,7 @@ class Training:
             self._bar = self._exits.enter_context(_make_bar())
             self._task = self._bar.add_task("training", total=epoch.total, losses="")
         losses = "  ".join(f"{name} {value:.4g}" for name, value in epoch.losses.items())
-        name = "training" if self._network == 1 else f"training {self._network}"
-        self._bar.update(self._task, description=name, completed=epoch.number, total=epoch.total, losses=losses)
+        self._bar.update(self._task, completed=epoch.number, total=epoch.total, losses=losses)
 
 
 def _make_bar() -> Any:

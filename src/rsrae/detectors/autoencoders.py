@@ -31,11 +31,11 @@ from rsrae.networks.building import build_networks
 from rsrae.networks.neighbours import Neighbours
 from rsrae.networks.network import Network
 from rsrae.networks.rows import AnyRows, DenseRows, SparseRows, make_rows
-from rsrae.networks.threads import scoring_threads, training_threads
+from rsrae.networks.threads import scoring_threads, training_side_by_side, training_threads
 from rsrae.networks.walk import score_blocks
 from rsrae.scoring import LengthTrend, LogLengths, log_lengths
 from rsrae.thresholds import FloatArray, estimate_contamination
-from rsrae.training import Step, Trimming, limited_threads, train
+from rsrae.training import Step, Trimming, limited_threads, run_epochs, train_together
 
 MOST_KEPT = 1_000  # rows among which neighbours are sought; drawn at random if more fit well
 MOST_KEPT_VALUES = 2**24  # of dense rows: large pictures are kept in smaller numbers
@@ -204,27 +204,24 @@ class AutoencoderDetector(NeuralDetector):
         rows: Any = make_rows(X, self.preprocessor_, device=self.device)
         if self._schemes is None:
             self._schemes = [self._steps(network) for network in self.networks_]
-        histories: list[dict[str, list[float]]] = []
-        for network, steps, generator in zip(self.networks_, self._schemes, self._generators, strict=False):
-            no_graph = torch.no_grad() if network.uses_autograd else torch.inference_mode()
-            n_threads = self.n_threads or training_threads(network, self.batch_size)
-            with limited_threads(n_threads), no_graph:
-                history = train(
-                    steps,
-                    rows,
-                    epochs=self._n_epochs(rows.n_rows),
-                    batch_size=self.batch_size,
-                    generator=generator,
-                    n_members=network.n_members,
-                    shuffle=self.shuffle,  # type: ignore[arg-type]
-                    select=self._selection(network, rows),
-                    on_epoch=self.on_epoch,
-                    device=self.device,
-                )
-            histories.append(history.losses)
-        for name in histories[0]:
-            curves = [losses[name] for losses in histories]
-            self.history_.setdefault(name, []).extend(np.mean(list(zip(*curves, strict=False)), axis=1).tolist())
+        runs = [
+            run_epochs(
+                steps,
+                rows,
+                batch_size=self.batch_size,
+                generator=generator,
+                n_members=network.n_members,
+                shuffle=self.shuffle,  # type: ignore[arg-type]
+                select=self._selection(network, rows),
+                device=self.device,
+            )
+            for network, steps, generator in zip(self.networks_, self._schemes, self._generators, strict=False)
+        ]
+        n_threads = self.n_threads or training_threads(self.networks_[0], self.batch_size)
+        with training_side_by_side(self.networks_, n_threads) as advance:
+            history = train_together(runs, epochs=self._n_epochs(rows.n_rows), on_epoch=self.on_epoch, advance=advance)
+        for name, losses in history.losses.items():
+            self.history_.setdefault(name, []).extend(losses)
         self.scoring_networks_: list[Network] | None = None
         self._combine(X)
 
@@ -382,18 +379,19 @@ class AutoencoderDetector(NeuralDetector):
         lengths = self._lengths(rows.X) if isinstance(rows, SparseRows) else None
 
         def errors() -> Tensor:
-            found = self._errors([network], rows)
+            # Several networks are trained side by side, each on one thread.
+            found = self._errors([network], rows, n_threads=None if len(self.networks_) == 1 else 1)
             return found if lengths is None else LengthTrend.fit(found, lengths).remove(found, lengths)
 
         return Trimming(errors, share, warm_up=warm_up)
 
-    def _errors(self, members: Sequence[Network | Neighbours], rows: AnyRows) -> Tensor:
+    def _errors(self, members: Sequence[Network | Neighbours], rows: AnyRows, n_threads: int | None = None) -> Tensor:
         """The score of every row by every member, ``(members, rows)``."""
         return score_blocks(
             rows,
             lambda batch: torch.cat([self._errors_by(member, batch) for member in members]),
             n_members=max(member.n_members for member in members),
-            n_threads=self.n_threads or scoring_threads(self.networks_, rows.n_rows),
+            n_threads=n_threads or self.n_threads or scoring_threads(self.networks_, rows.n_rows),
         )
 
     def _errors_by(self, member: Network | Neighbours, batch: Batch) -> Tensor:

@@ -47,7 +47,7 @@ class NeuralDetector(BaseDetector):
     batch_size, learning_rate : of Adam.
     contamination : share of anomalies in (0, 0.5] that draws the line, or "auto" to estimate it from the
         scores.
-    on_epoch : called after every epoch with a :class:`rsrae.training.Epoch`; return False to stop.
+    on_epoch : called after every epoch (of all members) with a :class:`rsrae.training.Epoch`; return False to stop.
     random_state : seed, generator of numpy's, or None.
     device : where to compute: "cpu", "cuda", ...
     n_threads : threads while fitting and scoring; None chooses by the size of the problem.
