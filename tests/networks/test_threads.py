@@ -39,6 +39,11 @@ def test_scoring_takes_threads_where_there_are_many_rows(n_rows: int, most: int)
     assert scoring_threads([network_of((100,))], n_rows) == most
 
 
+def test_scoring_takes_no_more_threads_than_python_can_serve(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 64)
+    assert scoring_threads([network_of((100,))], 100_000) == 8
+
+
 @pytest.mark.parametrize(
     ("n_networks", "n_threads", "kernels"), [(1, 1, 1), (3, 1, 1), (2, 2, 1), (2, 5, 2), (3, 2, 1)]
 )

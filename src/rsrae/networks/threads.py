@@ -13,6 +13,7 @@ from rsrae.training import Losses, limited_threads
 
 WORK_OF_A_THREAD = 75_000_000  # operations a step below which another thread costs more than it brings
 THREADS_PAY_FROM = 1_000_000_000  # operations of a scoring
+MOST_SCORING_THREADS = 8  # a tenth of the time that a block takes is Python's, which one thread has at a time
 
 
 def training_threads(network: Network, batch_size: int) -> int:
@@ -29,7 +30,7 @@ def scoring_threads(networks: Sequence[Network], n_rows: int) -> int:
     if networks[0].parameters.device.type != "cpu":
         return 1
     work = 2 * n_rows * sum(network.parameters.numel() for network in networks)
-    return torch.get_num_threads() if work > THREADS_PAY_FROM else 1
+    return min(torch.get_num_threads(), MOST_SCORING_THREADS) if work > THREADS_PAY_FROM else 1
 
 
 @contextmanager
