@@ -45,10 +45,11 @@ def test_scoring_takes_no_more_threads_than_python_can_serve(monkeypatch: pytest
 
 
 @pytest.mark.parametrize(
-    ("n_networks", "n_threads", "kernels"), [(1, 1, 1), (3, 1, 1), (2, 2, 1), (2, 5, 2), (3, 2, 1)]
+    ("n_networks", "n_threads", "batch_size", "kernels"),
+    [(1, 1, 8, 1), (3, 1, 8, 1), (2, 2, 8, 1), (2, 5, 8, 2), (3, 2, 8, 1), (3, 2, 100_000, 2)],
 )
 def test_networks_share_the_threads_there_are(
-    n_networks: int, n_threads: int, kernels: int, monkeypatch: pytest.MonkeyPatch
+    n_networks: int, n_threads: int, batch_size: int, kernels: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.undo()  # as many as there really are
     before = torch.get_num_threads()
@@ -61,8 +62,10 @@ def test_networks_share_the_threads_there_are(
             yield {"network": float(number), "threads": float(torch.get_num_threads())}
 
     runs = [run(number) for number in range(n_networks)]
-    with training_side_by_side([network_of((8, 8, 1))] * n_networks, n_threads) as advance:
+    with training_side_by_side([network_of((8, 8, 1))] * n_networks, n_threads, batch_size) as advance:
         for _ in range(20):
             assert advance(runs) == [{"network": number, "threads": kernels} for number in range(n_networks)]
     assert len(names) <= min(n_networks, n_threads)
+    if batch_size > 8:
+        assert names == {threading.current_thread().name}
     assert torch.get_num_threads() == before

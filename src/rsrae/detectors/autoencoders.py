@@ -218,7 +218,7 @@ class AutoencoderDetector(NeuralDetector):
             for network, steps, generator in zip(self.networks_, self._schemes, self._generators, strict=False)
         ]
         n_threads = self.n_threads or training_threads(self.networks_[0], self.batch_size)
-        with training_side_by_side(self.networks_, n_threads) as advance:
+        with training_side_by_side(self.networks_, n_threads, self.batch_size) as advance:
             history = train_together(runs, epochs=self._n_epochs(rows.n_rows), on_epoch=self.on_epoch, advance=advance)
         for name, losses in history.losses.items():
             self.history_.setdefault(name, []).extend(losses)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from rsrae.training import Losses, limited_threads
 
 WORK_OF_A_THREAD = 75_000_000  # operations a step below which another thread costs more than it brings
 THREADS_PAY_FROM = 1_000_000_000  # operations of a scoring
+LARGE_BATCH = 2**21  # values; such products use all threads well, and several networks at once would need much memory
 MOST_SCORING_THREADS = 8  # a tenth of the time that a block takes is Python's, which one thread has at a time
 
 
@@ -35,14 +37,16 @@ def scoring_threads(networks: Sequence[Network], n_rows: int) -> int:
 
 @contextmanager
 def training_side_by_side(
-    networks: Sequence[Network], n_threads: int
+    networks: Sequence[Network], n_threads: int, batch_size: int
 ) -> Iterator[Callable[[Sequence[Iterator[Losses]]], list[Losses]]]:
     """Gives what takes all networks through an epoch, each on a thread of its own as far as threads go round.
 
     Networks that do not wait for one another use cores better than one network that shares every small product
-    between them, above all on a machine that is busy with other work.
+    between them, above all on a machine that is busy with other work. Large images go through one network after the
+    other.
     """
-    n_workers = min(n_threads, len(networks))
+    is_large = batch_size * math.prod(networks[0].architecture.input_shape) > LARGE_BATCH
+    n_workers = 1 if is_large else min(n_threads, len(networks))
 
     def advance(run: Iterator[Losses]) -> Losses:
         # Every thread has its own mode. Autograd cannot go on with tensors that were made in inference mode.
