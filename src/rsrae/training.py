@@ -19,6 +19,10 @@ from typing import Generic, Literal, NamedTuple, Protocol, TypeVar
 import torch
 from torch import Tensor
 
+# Losses are added up once for so many batches: for each of them it would be one more small kernel, and over an epoch
+# of many they would lie all over the memory between large temporaries, which could then not be given back.
+BATCHES_SUMMED = 64
+
 BatchT = TypeVar("BatchT")
 BatchT_co = TypeVar("BatchT_co", covariant=True)
 BatchT_contra = TypeVar("BatchT_contra", contravariant=True)
@@ -254,18 +258,27 @@ class Adam:
 def _run_epoch(
     steps: Sequence[Step[BatchT]], rows: Rows[BatchT], index: Tensor, weights: Tensor | None, batch_size: int
 ) -> list[float]:
-    seen: list[list[Tensor]] = []  # added up at the end: a sum on the way would be one more small kernel a step
-    shares: list[float] = []
-    for start, stop in batch_bounds(index.shape[1], batch_size):
-        batch = rows.take(index[:, start:stop])
-        batch_weights = None if weights is None else weights[:, start:stop]
-        losses = [step.gradient(batch, batch_weights) for step in steps]
-        for step, loss in zip(steps, losses, strict=True):
-            if step.threshold == 0 or bool((loss > step.threshold).any()):
-                step.apply()
-        seen.append(losses)
-        shares.append((stop - start) / index.shape[1])
-    return [_weighted_sum(of_step, shares) for of_step in zip(*seen, strict=True)]
+    totals = [0.0] * len(steps)
+    for bounds in _in_parts(batch_bounds(index.shape[1], batch_size), BATCHES_SUMMED):
+        seen: list[list[Tensor]] = []
+        shares: list[float] = []
+        for start, stop in bounds:
+            batch = rows.take(index[:, start:stop])
+            batch_weights = None if weights is None else weights[:, start:stop]
+            losses = [step.gradient(batch, batch_weights) for step in steps]
+            for step, loss in zip(steps, losses, strict=True):
+                if step.threshold == 0 or bool((loss > step.threshold).any()):
+                    step.apply()
+            seen.append(losses)
+            shares.append((stop - start) / index.shape[1])
+        for number, of_step in enumerate(zip(*seen, strict=True)):
+            totals[number] += _weighted_sum(of_step, shares)
+    return totals
+
+
+def _in_parts(bounds: Iterator[tuple[int, int]], size: int) -> Iterator[list[tuple[int, int]]]:
+    while part := list(itertools.islice(bounds, size)):
+        yield part
 
 
 def _weighted_sum(losses: Sequence[Tensor], shares: Sequence[float]) -> float:

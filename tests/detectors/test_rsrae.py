@@ -19,6 +19,7 @@ from rsrae.detectors import make_detector
 from rsrae.detectors.recipes import RECIPES
 from rsrae.errors import ParameterError
 from rsrae.scoring import log_lengths
+from rsrae.thresholds import threshold
 
 from .shared import SMALL
 
@@ -402,3 +403,12 @@ def test_rows_that_come_one_by_one_do_not_undo_a_normalised_network(easy_table: 
         fitted.partial_fit(row[None])
     after = fitted.anomaly_score(easy_table.X)
     assert np.corrcoef(before.argsort().argsort(), after.argsort().argsort())[0, 1] > 0.9
+
+
+@pytest.mark.parametrize("kind", ["table", "sparse", "alone"])
+def test_the_line_is_drawn_through_the_scores_that_the_fitted_detector_gives(kind: str) -> None:
+    X: Any = np.random.default_rng(0).random((70, 9)) + 0.1
+    X = sp.csr_array(X * (X > 0.5)) if kind == "sparse" else X
+    settings: dict[str, Any] = {"n_members": 1, "n_neighbors": 0, "intrinsic_dim": 3} if kind == "alone" else {}
+    detector = RSRAE(epochs=2, contamination=0.2, random_state=0, **settings).fit(X)
+    assert detector.offset_ == -threshold(detector.anomaly_score(X), 0.2)

@@ -161,3 +161,8 @@ def test_rows_that_a_method_cannot_take_are_an_error() -> None:
     huge = sp.csr_array((100_000, 100_000), dtype=np.float32)
     with pytest.raises(InputError, match=r"dense rows, and 100,000 x 100,000 numbers are too many"):
         accepted_form(huge, frozenset({"table"}))
+
+
+def test_a_detector_of_the_family_that_scores_in_its_own_way_is_not_explained_by_its_reconstruction() -> None:
+    assert is_explained_exactly(make_detector("rsrae"))
+    assert not is_explained_exactly(make_detector("rda"))

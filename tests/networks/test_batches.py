@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from rsrae.networks.batches import SparseBatch, scatter_outer
+from rsrae.networks.batches import SparseBatch, scatter_add_outer
 
 
 @pytest.fixture
@@ -41,23 +41,24 @@ def test_the_product_with_a_transposed_view(batch: SparseBatch) -> None:
     torch.testing.assert_close(batch.product(W.mT), batch.to_dense() @ W.mT)
 
 
-def test_the_outer_product_with_gradients(batch: SparseBatch) -> None:
-    G, out = draw(2, 9, 3), torch.full((2, 20, 3), torch.nan, dtype=torch.float64)
-    batch.outer(G, out)
-    torch.testing.assert_close(out, batch.to_dense().mT @ G)
+def test_the_outer_product_with_gradients_is_added(batch: SparseBatch) -> None:
+    G, before = draw(2, 9, 3), draw(2, 20, 3)
+    out = before.clone()
+    batch.add_outer(G, out)
+    torch.testing.assert_close(out, before + batch.to_dense().mT @ G)
 
 
 def test_the_scatter_for_other_devices_gives_what_scipy_gives(batch: SparseBatch) -> None:
     G = draw(2, 9, 3)
     for member, part in enumerate(batch._parts):
-        out = torch.full((20, 3), torch.nan, dtype=torch.float64)
-        scatter_outer(part, G[member], out)
-        np.testing.assert_allclose(out, batch.members[member].T @ G[member].numpy(), atol=1e-14)
+        out = torch.ones(20, 3, dtype=torch.float64)
+        scatter_add_outer(part, G[member], out)
+        np.testing.assert_allclose(out, 1 + batch.members[member].T @ G[member].numpy(), atol=1e-14)
 
 
 def test_rows_without_any_value_are_allowed() -> None:
     empty = SparseBatch([sp.csr_array((3, 5))])
     assert empty.product(draw(1, 5, 2)).abs().max() == 0
     out = torch.ones(1, 5, 2, dtype=torch.float64)
-    empty.outer(draw(1, 3, 2), out)
-    assert out.abs().max() == 0
+    empty.add_outer(draw(1, 3, 2), out)
+    assert (out == 1).all()

@@ -35,7 +35,7 @@ from rsrae.networks.threads import scoring_threads, training_side_by_side, train
 from rsrae.networks.walk import score_blocks
 from rsrae.scoring import LengthTrend, LogLengths, log_lengths
 from rsrae.thresholds import FloatArray, estimate_contamination
-from rsrae.training import Step, Trimming, limited_threads, run_epochs, train_together
+from rsrae.training import History, Step, Trimming, limited_threads, run_epochs, train_together
 
 MOST_KEPT = 1_000  # rows among which neighbours are sought; drawn at random if more fit well
 MOST_KEPT_VALUES = 2**24  # of dense rows: large pictures are kept in smaller numbers
@@ -135,8 +135,7 @@ class AutoencoderDetector(NeuralDetector):
         if not hasattr(self, "offset_"):
             return self.fit(X)
         rows = self._check_rows(X, reset=False)
-        self._train(rows)
-        self._draw_line(rows)
+        self._draw_line(rows, self._train(rows))
         return self
 
     def encode(self, X: Any) -> npt.NDArray[np.float64]:
@@ -178,7 +177,7 @@ class AutoencoderDetector(NeuralDetector):
     def _steps(self, network: Network) -> list[Step[Batch]]:
         """The training scheme."""
 
-    def _fit(self, X: Rows) -> None:
+    def _fit(self, X: Rows) -> FloatArray | None:
         self._check_parameters()
         if self.warm_start and hasattr(self, "networks_"):
             shape = self.networks_[0].architecture.input_shape
@@ -191,7 +190,7 @@ class AutoencoderDetector(NeuralDetector):
             self.preprocessor_ = self._fit_preprocessor(X)
             self.networks_ = self._make_networks(X)
             self._schemes: list[list[Step[Batch]]] | None = None
-        self._train(X)
+        return self._train(X)
 
     def _score(self, X: Rows) -> FloatArray:
         # A model of documents may be asked about rows that are not sparse.
@@ -200,8 +199,13 @@ class AutoencoderDetector(NeuralDetector):
         with limited_threads(1):  # there is next to nothing left to compute, and waking threads on a busy machine costs
             return to_numpy(self.combination_(scores, lengths))
 
-    def _train(self, X: Rows) -> None:
-        rows: Any = make_rows(X, self.preprocessor_, device=self.device)
+    def _train(self, X: Rows) -> FloatArray | None:
+        for name, losses in self._run(make_rows(X, self.preprocessor_, device=self.device)).losses.items():
+            self.history_.setdefault(name, []).extend(losses)
+        self.scoring_networks_: list[Network] | None = None
+        return self._combine(X)
+
+    def _run(self, rows: Any) -> History:
         if self._schemes is None:
             self._schemes = [self._steps(network) for network in self.networks_]
         runs = [
@@ -219,27 +223,29 @@ class AutoencoderDetector(NeuralDetector):
         ]
         n_threads = self.n_threads or training_threads(self.networks_[0], self.batch_size)
         with training_side_by_side(self.networks_, n_threads, self.batch_size) as advance:
-            history = train_together(runs, epochs=self._n_epochs(rows.n_rows), on_epoch=self.on_epoch, advance=advance)
-        for name, losses in history.losses.items():
-            self.history_.setdefault(name, []).extend(losses)
-        self.scoring_networks_: list[Network] | None = None
-        self._combine(X)
+            return train_together(runs, epochs=self._n_epochs(rows.n_rows), on_epoch=self.on_epoch, advance=advance)
 
-    def _combine(self, X: Rows) -> None:
-        """Choose the rows that neighbours are sought among, and learn how members make one score."""
+    def _combine(self, X: Rows) -> FloatArray | None:
+        """Choose the rows that neighbours are sought among, and learn how members make one score.
+
+        Returns the scores of the rows, if there was anything to learn from them.
+        """
         if X.shape[0] < 2:  # of a partial_fit: a row alone says nothing about what is usual
-            return
+            return None
         self.neighbours_: Neighbours | None = None
         lengths = self._lengths(X)
-        # The scores of a single network stay as they are: there is nothing to learn from the rows.
-        is_alone = self.n_members == 1 and self.n_neighbors == 0 and lengths is None
-        scores = torch.zeros(1, 1, dtype=torch.float64) if is_alone else self._member_scores(X)
+        if self.n_members == 1 and self.n_neighbors == 0 and lengths is None:
+            # The scores of a single network stay as they are.
+            self.combination_ = Combination.fit(torch.zeros(1, 1, dtype=torch.float64), None)
+            return None
+        scores = self._member_scores(X, n_threads=1)
         self.combination_ = Combination.fit(scores, lengths)
         if self.n_neighbors > 0:
             kept = self._normal_rows(X, self.combination_(scores, lengths))
             self.neighbours_ = Neighbours(kept, self.n_neighbors)
-            scores = torch.cat([scores, self._scores_by([self.neighbours_], X)])
+            scores = torch.cat([scores, self._scores_by([self.neighbours_], X, n_threads=1)])
             self.combination_ = Combination.fit(scores, lengths, has_neighbours=True)
+        return to_numpy(self.combination_(scores, lengths))
 
     def _state(self) -> tuple[dict[str, Any], Arrays]:
         network = self.networks_[0]
@@ -379,14 +385,16 @@ class AutoencoderDetector(NeuralDetector):
         lengths = self._lengths(rows.X) if isinstance(rows, SparseRows) else None
 
         def errors() -> Tensor:
-            # Several networks are trained side by side, each on one thread.
-            found = self._errors([network], rows, n_threads=None if len(self.networks_) == 1 else 1)
+            found = self._errors([network], rows, n_threads=1)
             return found if lengths is None else LengthTrend.fit(found, lengths).remove(found, lengths)
 
         return Trimming(errors, share, warm_up=warm_up)
 
     def _errors(self, members: Sequence[Network | Neighbours], rows: AnyRows, n_threads: int | None = None) -> Tensor:
-        """The score of every row by every member, ``(members, rows)``."""
+        """The score of every row by every member, ``(members, rows)``.
+
+        While fitting on one thread: several keep some memory each, and networks of images have a thread each.
+        """
         return score_blocks(
             rows,
             lambda batch: torch.cat([self._errors_by(member, batch) for member in members]),
@@ -397,14 +405,14 @@ class AutoencoderDetector(NeuralDetector):
     def _errors_by(self, member: Network | Neighbours, batch: Batch) -> Tensor:
         return member.errors(batch, self._score_name())
 
-    def _member_scores(self, X: Rows) -> Tensor:
+    def _member_scores(self, X: Rows, n_threads: int | None = None) -> Tensor:
         networks = self._scoring_networks() if sp.issparse(X) else self.networks_
-        return self._scores_by(self._with_neighbours(networks), X)
+        return self._scores_by(self._with_neighbours(networks), X, n_threads)
 
-    def _scores_by(self, members: Sequence[Network | Neighbours], X: Rows) -> Tensor:
+    def _scores_by(self, members: Sequence[Network | Neighbours], X: Rows, n_threads: int | None = None) -> Tensor:
         # Dense rows come in even blocks, sparse ones in double precision: a row scores the same in any company.
         rows: AnyRows = self._rows_to_score(X) if sp.issparse(X) else self._dense_rows(X)
-        return self._errors(members, rows).double()
+        return self._errors(members, rows, n_threads).double()
 
     def _dense_rows(self, X: npt.NDArray[Any]) -> DenseRows:
         return DenseRows(X, self.preprocessor_, device=self.device, cache=False, even=True)

@@ -76,8 +76,7 @@ class BaseDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_contamination(self.contamination)
         rows = self._check_rows(X, reset=True)
-        self._fit(rows)
-        self._draw_line(rows)
+        self._draw_line(rows, self._fit(rows))
         return self
 
     def anomaly_score(self, X: Any) -> FloatArray:
@@ -165,8 +164,11 @@ class BaseDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
     # -- what a detector writes ------------------------------------------------------------------------------------
 
     @abstractmethod
-    def _fit(self, X: Rows) -> None:
-        """Learn from validated rows: a float table, CSR rows, or images ``(n, h, w, c)``."""
+    def _fit(self, X: Rows) -> FloatArray | None:
+        """Learn from validated rows: a float table, CSR rows, or images ``(n, h, w, c)``.
+
+        Returns their scores where they are known by then.
+        """
 
     @abstractmethod
     def _score(self, X: Rows) -> FloatArray:
@@ -187,8 +189,9 @@ class BaseDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
 
     # -- shared inside ---------------------------------------------------------------------------------------------
 
-    def _draw_line(self, rows: Rows) -> None:
-        self.offset_ = -threshold(self._score(rows), self.contamination)  # type: ignore[arg-type]
+    def _draw_line(self, rows: Rows, scores: FloatArray | None) -> None:
+        scores = self._score(rows) if scores is None else scores
+        self.offset_ = -threshold(scores, self.contamination)  # type: ignore[arg-type]
 
     def _seed(self) -> int:
         """A seed for generators of our own; global generators are left alone."""

@@ -94,7 +94,7 @@ def feature_shares(detector: Any, X: Any, *, groups: Groups | None = None, refer
 def is_explained_exactly(detector: Any) -> bool:
     """Whether the detector's score is made of a reconstruction, and so falls apart into features."""
     # A detector of the family that scores in its own way is asked like any other.
-    scoring = ("_score", "_member_scores", "_errors")
+    scoring = ("_score", "_member_scores", "_errors_by")
     return isinstance(detector, AutoencoderDetector) and all(
         getattr(type(detector), name) is getattr(AutoencoderDetector, name) for name in scoring
     )

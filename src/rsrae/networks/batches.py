@@ -15,7 +15,7 @@ from torch import Tensor, nn
 class SparseBatch:
     """A batch of sparse rows for each member; never made dense.
 
-    ``product`` and ``outer`` are the two operations training needs: ``X @ W`` and ``X.T @ G``.
+    ``product`` and ``add_outer`` are the two operations training needs: ``X @ W`` and ``X.T @ G``.
     """
 
     def __init__(
@@ -47,17 +47,17 @@ class SparseBatch:
         ]
         return torch.stack(products)
 
-    def outer(self, G: Tensor, out: Tensor) -> None:
-        """Write ``X.T @ G`` of each member into ``out``, ``(members, columns, width)``."""
+    def add_outer(self, G: Tensor, out: Tensor) -> None:
+        """Add ``X.T @ G`` of each member to ``out``, ``(members, columns, width)``."""
         for rows, part, gradient, target in zip(self.members, self._parts, G, out, strict=True):
             if self.device.type == "cpu":
                 # scipy's product is several times faster than any scatter of torch's on a CPU. This is what its
                 # ``rows.T @ gradient`` calls, without two more arrays of the size of the vocabulary on the way.
-                given, result = gradient.reshape(-1).numpy(), target.zero_().view(-1).numpy()
+                given, result = gradient.reshape(-1).numpy(), target.view(-1).numpy()
                 n_rows, n_columns = rows.shape
                 csc_matvecs(n_columns, n_rows, target.shape[1], rows.indptr, rows.indices, rows.data, given, result)
             else:
-                scatter_outer(part, gradient, target)
+                scatter_add_outer(part, gradient, target)
 
     def subtract_from(self, dense: Tensor) -> None:
         """Take the rows away from ``dense`` (contiguous, of this shape), in place."""
@@ -88,6 +88,6 @@ class _Part:
         return torch.repeat_interleave(torch.from_numpy(self.counts)).to(self.columns.device)
 
 
-def scatter_outer(part: _Part, gradient: Tensor, target: Tensor) -> None:
-    """``X.T @ G`` for one member on any device."""
-    target.zero_().index_add_(0, part.columns.long(), gradient[part.row_numbers()] * part.values[:, None])
+def scatter_add_outer(part: _Part, gradient: Tensor, target: Tensor) -> None:
+    """Add ``X.T @ G`` for one member on any device."""
+    target.index_add_(0, part.columns.long(), gradient[part.row_numbers()] * part.values[:, None])

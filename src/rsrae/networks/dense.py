@@ -101,7 +101,7 @@ class _Layer:
         gradient = self.activation.backward(gradient, kept.activated)
         torch.sum(gradient, 1, keepdim=True, out=self.b_gradient)
         if isinstance(kept.x, SparseBatch):
-            kept.x.outer(gradient, self.W_gradient)
+            kept.x.add_outer(gradient, self.W_gradient.zero_())
         else:
             torch.bmm(kept.x.mT, gradient, out=self.W_gradient)
         if not needs_input:
@@ -330,8 +330,8 @@ class DenseNetwork(Network):
         loss, scale = weighted_mean_power(norms, p, weights)
         scaled = h * scale.unsqueeze(-1)
         # dL/dV = sum_i s_i (x_hat_i - x_i) h_i' = V (H' S H) - X' S H
-        x.outer(scaled, self._V_gradient)
-        torch.baddbmm(self._V_gradient, self.V, torch.bmm(h.mT, scaled), beta=-1, out=self._V_gradient)
+        torch.bmm(self.V, torch.bmm(h.mT, scaled), out=self._V_gradient)
+        x.add_outer(-scaled, self._V_gradient)
         return loss, (lifted - projected) * scale.unsqueeze(-1)
 
     def _add_joint(self, joint: Joint, latent: Tensor, in_latent: Tensor, weights: Tensor | None) -> Tensor:
