@@ -39,6 +39,27 @@ def test_scoring_takes_threads_where_there_are_many_rows(n_rows: int, most: int)
     assert scoring_threads([network_of((100,))], n_rows) == most
 
 
+def test_scoring_takes_as_many_threads_as_were_asked_for_but_one_on_other_devices() -> None:
+    network = network_of((4,))
+    assert scoring_threads([network], 1, asked=3) == 3
+    network.parameters = network.parameters.to("meta")
+    assert scoring_threads([network], 100_000, asked=3) == 1
+
+
+def test_networks_on_other_devices_are_trained_one_after_the_other() -> None:
+    networks = [network_of((8, 8, 1)), network_of((8, 8, 1))]
+    networks[0].parameters = networks[0].parameters.to("meta")
+    names: set[str] = set()
+
+    def run() -> Iterator[Losses]:
+        names.add(threading.current_thread().name)
+        yield {}
+
+    with training_side_by_side(networks, 2, 8) as advance:
+        advance([run(), run()])
+    assert names == {threading.current_thread().name}
+
+
 def test_scoring_takes_no_more_threads_than_python_can_serve(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch, "get_num_threads", lambda: 64)
     assert scoring_threads([network_of((100,))], 100_000) == 8

@@ -399,7 +399,7 @@ class AutoencoderDetector(NeuralDetector):
             rows,
             lambda batch: torch.cat([self._errors_by(member, batch) for member in members]),
             n_members=max(member.n_members for member in members),
-            n_threads=n_threads or self.n_threads or scoring_threads(self.networks_, rows.n_rows),
+            n_threads=scoring_threads(self.networks_, rows.n_rows, n_threads or self.n_threads),
         )
 
     def _errors_by(self, member: Network | Neighbours, batch: Batch) -> Tensor:

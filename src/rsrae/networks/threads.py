@@ -1,4 +1,4 @@
-"""How many threads pay, by the size of the problem; measured in docs/performance.md."""
+"""How many threads pay, by the size of the problem (docs/performance.md has them on two cores)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rsrae.training import Losses, limited_threads
 WORK_OF_A_THREAD = 75_000_000  # operations a step below which another thread costs more than it brings
 THREADS_PAY_FROM = 1_000_000_000  # operations of a scoring
 LARGE_BATCH = 2**21  # values; such products use all threads well, and several networks at once would need much memory
-MOST_SCORING_THREADS = 8  # a tenth of the time that a block takes is Python's, which one thread has at a time
+MOST_SCORING_THREADS = 8  # about a tenth of a block's time is Python's, which one thread has at a time; reckoned
 
 
 def training_threads(network: Network, batch_size: int) -> int:
@@ -27,10 +27,15 @@ def training_threads(network: Network, batch_size: int) -> int:
     return max(1, min(most, work // WORK_OF_A_THREAD))
 
 
-def scoring_threads(networks: Sequence[Network], n_rows: int) -> int:
-    """Blocks of rows are shared between threads (:mod:`rsrae.networks.walk`) if there are enough of them."""
+def scoring_threads(networks: Sequence[Network], n_rows: int, asked: int | None = None) -> int:
+    """Blocks of rows are shared between threads (:mod:`rsrae.networks.walk`) if there are enough of them.
+
+    ``asked`` is the number to take in any case; on other devices than a CPU it is one.
+    """
     if networks[0].parameters.device.type != "cpu":
         return 1
+    if asked is not None:
+        return asked
     work = 2 * n_rows * sum(network.parameters.numel() for network in networks)
     return min(torch.get_num_threads(), MOST_SCORING_THREADS) if work > THREADS_PAY_FROM else 1
 
@@ -42,11 +47,12 @@ def training_side_by_side(
     """Gives what takes all networks through an epoch, each on a thread of its own as far as threads go round.
 
     Networks that do not wait for one another use cores better than one network that shares every small product
-    between them, above all on a machine that is busy with other work. Large images go through one network after the
-    other.
+    between them, above all on a machine that is busy with other work. Large images, and other devices than a CPU, have
+    one network after the other.
     """
     is_large = batch_size * math.prod(networks[0].architecture.input_shape) > LARGE_BATCH
-    n_workers = 1 if is_large else min(n_threads, len(networks))
+    is_elsewhere = networks[0].parameters.device.type != "cpu"
+    n_workers = 1 if is_large or is_elsewhere else min(n_threads, len(networks))
 
     def advance(run: Iterator[Losses]) -> Losses:
         # Every thread has its own mode. Autograd cannot go on with tensors that were made in inference mode.
