@@ -20,7 +20,7 @@ from rsrae.networks.dense import DenseNetwork
 from rsrae.networks.network import orthogonality_step, projection_step, reconstruction_step
 from rsrae.networks.rows import AnyRows, make_rows
 from rsrae.preprocessing import fit_preprocessor
-from rsrae.training import Step, limited_threads, train
+from rsrae.training import Step, limited_threads, run_epochs, train
 
 PARTS = {
     "rows": "taking the rows of a batch",
@@ -99,4 +99,4 @@ def _ingredients(
 
 def _train(steps: list[Step[Batch]], rows: Any) -> None:
     with limited_threads(1), torch.inference_mode():
-        train(steps, rows, epochs=1, batch_size=128, generator=torch.Generator().manual_seed(0))
+        train([run_epochs(steps, rows, batch_size=128, generator=torch.Generator().manual_seed(0))], epochs=1)

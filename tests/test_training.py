@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 import torch
 from hypothesis import given
@@ -11,6 +14,7 @@ from torch import Tensor
 from rsrae.training import (
     Adam,
     Epoch,
+    History,
     Selection,
     Step,
     Trimming,
@@ -18,8 +22,18 @@ from rsrae.training import (
     limited_threads,
     run_epochs,
     train,
-    train_together,
 )
+
+
+def train_one(
+    steps: list[Step[Tensor]],
+    rows: Numbers,
+    *,
+    epochs: int,
+    on_epoch: Callable[[Epoch], bool | None] | None = None,
+    **settings: Any,
+) -> History:
+    return train([run_epochs(steps, rows, **settings)], epochs=epochs, on_epoch=on_epoch)
 
 
 class Numbers:
@@ -90,7 +104,7 @@ def test_batch_sizes(n_rows: int, batch_size: int, sizes: list[int]) -> None:
 
 def test_every_epoch_takes_every_row_once_in_a_new_order() -> None:
     rows, watcher = Numbers(10), Watcher()
-    train([watcher.step()], rows, epochs=3, batch_size=4, generator=seeded())
+    train_one([watcher.step()], rows, epochs=3, batch_size=4, generator=seeded())
     epochs = rows.epochs(batches_an_epoch=3)
     assert [sorted(epoch) for epoch in epochs] == [list(range(10))] * 3
     assert epochs[0] != epochs[1] != epochs[2]
@@ -99,7 +113,7 @@ def test_every_epoch_takes_every_row_once_in_a_new_order() -> None:
 
 def test_shuffled_once_means_the_same_order_every_epoch_but_not_the_given_one() -> None:
     rows = Numbers(10)
-    train([Watcher().step()], rows, epochs=3, batch_size=4, generator=seeded(), shuffle="once")
+    train_one([Watcher().step()], rows, epochs=3, batch_size=4, generator=seeded(), shuffle="once")
     first, second, third = rows.epochs(batches_an_epoch=3)
     assert first == second == third
     assert first != list(range(10))
@@ -107,7 +121,7 @@ def test_shuffled_once_means_the_same_order_every_epoch_but_not_the_given_one() 
 
 def test_members_have_orders_of_their_own() -> None:
     rows = Numbers(12)
-    train([Watcher().step()], rows, epochs=1, batch_size=12, generator=seeded(), n_members=2)
+    train_one([Watcher().step()], rows, epochs=1, batch_size=12, generator=seeded(), n_members=2)
     ((first, second),) = rows.taken
     assert sorted(first) == sorted(second) == list(range(12))
     assert first != second
@@ -115,18 +129,18 @@ def test_members_have_orders_of_their_own() -> None:
 
 def test_a_last_batch_of_one_row_joins_the_batch_before_it() -> None:
     rows = Numbers(9)
-    train([Watcher().step()], rows, epochs=1, batch_size=4, generator=seeded())
+    train_one([Watcher().step()], rows, epochs=1, batch_size=4, generator=seeded())
     assert [len(batch[0]) for batch in rows.taken] == [4, 5]
 
 
 def test_fewer_rows_than_a_batch_are_one_batch() -> None:
     rows = Numbers(3)
-    train([Watcher().step()], rows, epochs=2, batch_size=128, generator=seeded())
+    train_one([Watcher().step()], rows, epochs=2, batch_size=128, generator=seeded())
     assert [len(batch[0]) for batch in rows.taken] == [3, 3]
 
 
 def test_the_learning_curve_is_the_mean_over_rows_of_each_loss() -> None:
-    history = train(
+    history = train_one(
         [Watcher().step("a"), Watcher([7.0] * 6).step("b")],
         Numbers(10),
         epochs=2,
@@ -146,25 +160,25 @@ def test_gradients_of_all_steps_are_taken_before_any_update() -> None:
 
         return Step(name, gradient, lambda: events.append(f"apply {name}"))
 
-    train([step("a"), step("b")], Numbers(2), epochs=1, batch_size=2, generator=seeded())
+    train_one([step("a"), step("b")], Numbers(2), epochs=1, batch_size=2, generator=seeded())
     assert events == ["gradient a", "gradient b", "apply a", "apply b"]
 
 
 def test_a_step_rests_while_its_loss_is_not_above_its_threshold() -> None:
     watcher = Watcher([3.0, 2.0, 1.0, 2.5, 0.5])
-    train([watcher.step(threshold=2.0)], Numbers(4), epochs=5, batch_size=4, generator=seeded())
+    train_one([watcher.step(threshold=2.0)], Numbers(4), epochs=5, batch_size=4, generator=seeded())
     assert watcher.n_updates == 2  # 3.0 and 2.5
 
 
 def test_a_step_without_a_threshold_never_rests() -> None:
     watcher = Watcher([0.0, 0.0])
-    train([watcher.step()], Numbers(4), epochs=2, batch_size=4, generator=seeded())
+    train_one([watcher.step()], Numbers(4), epochs=2, batch_size=4, generator=seeded())
     assert watcher.n_updates == 2
 
 
 def test_progress_is_reported_after_every_epoch() -> None:
     seen: list[Epoch] = []
-    train([Watcher().step()], Numbers(3), epochs=3, batch_size=4, generator=seeded(), on_epoch=seen.append)
+    train_one([Watcher().step()], Numbers(3), epochs=3, batch_size=4, generator=seeded(), on_epoch=seen.append)
     assert [(epoch.number, epoch.total) for epoch in seen] == [(1, 3), (2, 3), (3, 3)]
     assert all(epoch.losses == {"sum": pytest.approx(1.0)} for epoch in seen)
     assert [epoch.seconds for epoch in seen] == sorted(epoch.seconds for epoch in seen)
@@ -174,14 +188,16 @@ def test_false_from_the_progress_callback_stops_and_none_does_not() -> None:
     def stop_after_two(epoch: Epoch) -> bool | None:
         return False if epoch.number == 2 else None
 
-    history = train([Watcher().step()], Numbers(3), epochs=9, batch_size=4, generator=seeded(), on_epoch=stop_after_two)
+    history = train_one(
+        [Watcher().step()], Numbers(3), epochs=9, batch_size=4, generator=seeded(), on_epoch=stop_after_two
+    )
     assert len(history.losses["sum"]) == 2
 
 
 def test_networks_trained_together_stop_after_the_same_epoch_and_report_the_mean_of_their_losses() -> None:
     watchers = Watcher([1.0, 2.0, 3.0, 4.0]), Watcher([3.0, 6.0, 9.0, 12.0])
     runs = [run_epochs([one.step()], Numbers(3), batch_size=4, generator=seeded()) for one in watchers]
-    history = train_together(runs, epochs=4, on_epoch=lambda epoch: epoch.number < 3)
+    history = train(runs, epochs=4, on_epoch=lambda epoch: epoch.number < 3)
     assert history.losses == {"sum": [2.0, 4.0, 6.0]}
     assert [one.n_updates for one in watchers] == [3, 3]
 
@@ -190,7 +206,7 @@ def test_a_selection_chooses_and_weighs_the_rows_of_an_epoch() -> None:
     rows, watcher = Numbers(6), Watcher()
     index = torch.tensor([[1, 3, 5]])
     select = lambda epoch: Selection(index, index.double()) if epoch == 1 else None  # noqa: E731
-    train([watcher.step()], rows, epochs=3, batch_size=6, generator=seeded(), select=select)
+    train_one([watcher.step()], rows, epochs=3, batch_size=6, generator=seeded(), select=select)
     assert [sorted(batch[0]) for batch in rows.taken] == [[*range(6)], [1, 3, 5], [*range(6)]]
     assert watcher.weights[0] is None
     assert watcher.weights[1] is not None
@@ -241,7 +257,7 @@ def test_trimming_never_leaves_fewer_than_two_rows() -> None:
 def test_training_with_trimming_only_sees_the_rows_it_keeps() -> None:
     rows = Numbers(10)
     trimming = Trimming(lambda: torch.arange(10.0).unsqueeze(0), 0.3, warm_up=1)
-    train([Watcher().step()], rows, epochs=2, batch_size=10, generator=seeded(), select=trimming, shuffle="once")
+    train_one([Watcher().step()], rows, epochs=2, batch_size=10, generator=seeded(), select=trimming, shuffle="once")
     assert [sorted(batch[0]) for batch in rows.taken] == [[*range(10)], [*range(7)]]
 
 

@@ -79,37 +79,6 @@ class History:
 Losses = dict[str, float]
 
 
-def train(
-    steps: Sequence[Step[BatchT]],
-    rows: Rows[BatchT],
-    *,
-    epochs: int,
-    batch_size: int,
-    generator: torch.Generator,
-    n_members: int = 1,
-    shuffle: Literal["epoch", "once"] = "epoch",
-    select: Callable[[int], Selection | None] | None = None,
-    on_epoch: Callable[[Epoch], bool | None] | None = None,
-    device: torch.device | str = "cpu",
-) -> History:
-    """Run the steps over the rows.
-
-    ``select(epoch)`` chooses (and weighs) the rows of an epoch; None means all of them. ``on_epoch`` may return
-    False to stop after the epoch that just ended; what was trained until then stands.
-    """
-    run = run_epochs(
-        steps,
-        rows,
-        batch_size=batch_size,
-        generator=generator,
-        n_members=n_members,
-        shuffle=shuffle,
-        select=select,
-        device=device,
-    )
-    return train_together([run], epochs=epochs, on_epoch=on_epoch)
-
-
 def run_epochs(
     steps: Sequence[Step[BatchT]],
     rows: Rows[BatchT],
@@ -121,7 +90,10 @@ def run_epochs(
     select: Callable[[int], Selection | None] | None = None,
     device: torch.device | str = "cpu",
 ) -> Iterator[Losses]:
-    """An epoch, and its losses, whenever the next one is asked for; parameters as of :func:`train`."""
+    """Run the steps over the rows: an epoch, and its losses, whenever the next one is asked for.
+
+    ``select(epoch)`` chooses (and weighs) the rows of an epoch; None means all of them.
+    """
     everything = torch.arange(rows.n_rows).expand(n_members, -1)
     order: Tensor | None = None
     for number in itertools.count():
@@ -134,17 +106,17 @@ def run_epochs(
         yield dict(zip((step.name for step in steps), totals, strict=True))
 
 
-def train_together(
+def train(
     runs: Sequence[Iterator[Losses]],
     *,
     epochs: int,
     on_epoch: Callable[[Epoch], bool | None] | None = None,
     advance: Callable[[Sequence[Iterator[Losses]]], Sequence[Losses]] | None = None,
 ) -> History:
-    """Train several networks an epoch at a time: where one is stopped, all have learned for as long.
+    """Train networks an epoch of all at a time: where one is stopped, all have learned for as long.
 
-    The losses are means over the networks. ``advance`` takes all of them through one epoch; by default one after the
-    other.
+    The losses are means over the networks. ``on_epoch`` may return False to stop after the epoch that just ended; what
+    was trained until then stands. ``advance`` takes all of them through one epoch; by default one after the other.
     """
     history = History()
     began = time.perf_counter()

@@ -24,7 +24,7 @@ from rsrae.networks.network import (
 from rsrae.networks.rows import DenseRows
 from rsrae.preprocessing import Preprocessor
 from rsrae.rsr import orthogonality_penalty, projection_loss, row_norms
-from rsrae.training import Step, train
+from rsrae.training import Step, run_epochs, train
 
 from .twins import by_engine_names, dense_network, engine_gradients, module_twin
 
@@ -161,7 +161,7 @@ def test_twenty_epochs_of_the_alternation_give_the_losses_of_an_autograd_loop_wi
     ]
     rows = DenseRows(x.numpy(), AS_IT_IS, dtype=torch.float64)
     generator = torch.Generator().manual_seed(1)
-    history = train(steps, rows, epochs=20, batch_size=16, generator=generator).losses
+    history = train([run_epochs(steps, rows, batch_size=16, generator=generator)], epochs=20).losses
 
     A, encoder = module.rsr.A, list(module.encoder.parameters())
     moved = [list(module.parameters()), [A] if scope == "A" else [*encoder, A], [A]]

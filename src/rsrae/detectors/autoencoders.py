@@ -35,7 +35,7 @@ from rsrae.networks.threads import scoring_threads, training_side_by_side, train
 from rsrae.networks.walk import score_blocks
 from rsrae.scoring import LengthTrend, LogLengths, log_lengths
 from rsrae.thresholds import FloatArray, estimate_contamination
-from rsrae.training import History, Step, Trimming, limited_threads, run_epochs, train_together
+from rsrae.training import History, Step, Trimming, limited_threads, run_epochs, train
 
 MOST_KEPT = 1_000  # rows among which neighbours are sought; drawn at random if more fit well
 MOST_KEPT_VALUES = 2**24  # of dense rows: large pictures are kept in smaller numbers
@@ -223,7 +223,7 @@ class AutoencoderDetector(NeuralDetector):
         ]
         n_threads = self.n_threads or training_threads(self.networks_[0], self.batch_size)
         with training_side_by_side(self.networks_, n_threads, self.batch_size) as advance:
-            return train_together(runs, epochs=self._n_epochs(rows.n_rows), on_epoch=self.on_epoch, advance=advance)
+            return train(runs, epochs=self._n_epochs(rows.n_rows), on_epoch=self.on_epoch, advance=advance)
 
     def _combine(self, X: Rows) -> FloatArray | None:
         """Choose the rows that neighbours are sought among, and learn how members make one score.

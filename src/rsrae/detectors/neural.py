@@ -28,7 +28,7 @@ from rsrae.networks.autograd import channels_first, flatten_parameters
 from rsrae.networks.rows import BLOCK_VALUES, AnyRows, make_rows
 from rsrae.preprocessing import Preprocessor, fit_preprocessor
 from rsrae.thresholds import FloatArray
-from rsrae.training import Adam, Epoch, Step, limited_threads, train
+from rsrae.training import Adam, Epoch, Step, limited_threads, run_epochs, train
 from rsrae.training import Rows as TrainingRows
 
 
@@ -236,15 +236,14 @@ class ModuleDetector(NeuralDetector):
 
         try:
             with torch.enable_grad():
-                history = train(
+                run = run_epochs(
                     [Step("loss", gradient, optimiser.step)],
                     self._training_rows(rows),
-                    epochs=self._n_epochs(rows.n_rows),
                     batch_size=self.batch_size,
                     generator=generator,
-                    on_epoch=self.on_epoch,
                     device=self.device,
                 )
+                history = train([run], epochs=self._n_epochs(rows.n_rows), on_epoch=self.on_epoch)
         except torch.linalg.LinAlgError as error:  # type: ignore[attr-defined]
             raise self._divergence() from error
         self.module_.zero_grad()
