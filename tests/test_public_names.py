@@ -15,6 +15,7 @@ PUBLIC = [
     "RSRAEPlus",
     "RSRLayer",
     "RsraeError",
+    "ViewsRSRAE",
     "__version__",
     "detect",
     "load",

@@ -14,6 +14,7 @@ _HOMES = {
     "RSRAE": "rsrae.detectors.rsrae",
     "RSRAEPlus": "rsrae.detectors.rsrae",
     "AutoEncoder": "rsrae.detectors.rsrae",
+    "ViewsRSRAE": "rsrae.detectors.views",
     "RSRLayer": "rsrae.rsr",
     "projection_loss": "rsrae.rsr",
     "orthogonality_penalty": "rsrae.rsr",
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from rsrae.detectors.rsrae import RSRAE as RSRAE
     from rsrae.detectors.rsrae import AutoEncoder as AutoEncoder
     from rsrae.detectors.rsrae import RSRAEPlus as RSRAEPlus
+    from rsrae.detectors.views import ViewsRSRAE as ViewsRSRAE
     from rsrae.errors import RsraeError as RsraeError
     from rsrae.rsr import RSRLayer as RSRLayer
     from rsrae.rsr import orthogonality_penalty as orthogonality_penalty

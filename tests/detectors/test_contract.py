@@ -28,6 +28,7 @@ from rsrae.modelfile import read_model, write_model
 # Enough to run, not to learn; names a detector does not have are left out.
 CHEAP = {
     "epochs": 2,
+    "rsrae_epochs": 2,
     "hidden": (8, 6),
     "intrinsic_dim": 2,
     "n_estimators": 10,
@@ -191,7 +192,7 @@ def test_an_easy_table_is_ranked_well(name: str, easy_table: Any) -> None:
 @pytest.mark.parametrize("name", FOR_IMAGES)
 def test_easy_images_are_ranked_well(name: str, easy_images: Any) -> None:
     X, y = easy_images
-    settings = LEARNING | {"epochs": 3 if name == "gt" else 20}
+    settings = LEARNING | {"epochs": 3 if name in ("gt", "rsrae-views") else 20, "rsrae_epochs": 20}
     assert roc_auc_score(y, build(name, settings).fit(X).anomaly_score(X)) > 0.9
 
 

@@ -30,6 +30,7 @@ def test_every_experiment_of_the_list_is_there() -> None:
         "several-normals",
         "tables",
         "baselines",
+        "pictures",
         "ablation",
     ]
 

@@ -35,6 +35,7 @@ METHODS: dict[str, Method] = {
     "ste": Method("subspace", "STE", {}, "subspace-constrained Tyler's estimator", "Yu, Zhang, Lerman 2024"),
     "dagmm": Method("dagmm", "DAGMM", {}, "autoencoding Gaussian mixture", "Zong et al. 2018"),
     "dsebm": Method("dsebm", "DSEBM", {}, "deep structured energy-based model", "Zhai et al. 2016"),
+    "rsrae-views": Method("views", "ViewsRSRAE", {}, "RSRAE of self-labelled features and pixels", "ours"),
     "gt": Method("geometric", "GeometricTransformations", {}, "self-labelled transformations", "Golan, El-Yaniv 2018"),
     "rcae": Method("rcae", "RCAE", {}, "robust convolutional autoencoder", "Chalapathy, Menon, Chawla 2017"),
     "drae": Method("drae", "DRAE", {}, "discriminative reconstruction autoencoder", "Xia et al. 2015"),

@@ -94,17 +94,61 @@ def fit_dirichlet(mean_p: FloatArray, mean_log_p: FloatArray) -> FloatArray:
     return a
 
 
-class GeometricTransformations(ModuleDetector):
+class ViewDetector(ModuleDetector):
+    """Base of the detectors whose network tells views of an image apart; images only.
+
+    Parameters
+    ----------
+    depth : of the wide residual network: 10, 16, 22, ...
+    widen : its widening factor; 4 in the publication, which is meant for a GPU.
+    **common : see :class:`rsrae.detectors.neural.NeuralDetector`.
+    """
+
+    accepts: ClassVar[frozenset[str]] = frozenset({"images"})
+    scoring_dtype: ClassVar[torch.dtype] = torch.float32
+
+    def __init__(
+        self,
+        *,
+        depth: int = 10,
+        widen: int = 1,
+        unit_norm: bool | str = False,
+        learning_rate: float = 1e-3,
+        **common: Any,
+    ) -> None:
+        super().__init__(unit_norm=unit_norm, learning_rate=learning_rate, **common)
+        self.depth = depth
+        self.widen = widen
+
+    def _classifier(self, generator: torch.Generator) -> WideResNet:
+        height, width, channels = self.input_shape_
+        if not SMALLEST_SIDE <= max(height, width) <= LARGEST_SIDE:
+            raise InputError(
+                f"images of {height} x {width} pixels: the longer side must have between {SMALLEST_SIDE} and "
+                f"{LARGEST_SIDE}; resize them"
+            )
+        return WideResNet(channels, len(TRANSFORMATIONS), depth=self.depth, widen=self.widen, generator=generator)
+
+    def _least_size(self) -> int:
+        return (self.depth - 4) // 6 * 9 * (WIDTHS[-1] * self.widen) ** 2
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_count("depth", self.depth)
+        check_count("widen", self.widen)
+        if self.depth < 10 or (self.depth - 4) % 6:
+            raise ParameterError(f"depth must be 10, 16, 22, ... (6 k + 4), got {self.depth}")
+
+
+class GeometricTransformations(ViewDetector):
     """Anomaly detection by geometric transformations (Golan and El-Yaniv 2018); images only.
 
     The default network is a fourteenth of the published one (``widen=4``), which is meant for a GPU.
 
     Parameters
     ----------
-    depth : of the wide residual network: 10, 16, 22, ...
-    widen : its widening factor; 4 in the publication.
-    **common : see :class:`rsrae.detectors.neural.NeuralDetector`. An epoch shows all 72 views of every image;
-        the default of 3 is ``ceil(200 / 72)``.
+    **common : see :class:`ViewDetector`. An epoch shows all 72 views of every image; the default of 3 is
+        ``ceil(200 / 72)``.
 
     Notes
     -----
@@ -114,36 +158,14 @@ class GeometricTransformations(ModuleDetector):
     72 views are one batch when scored: a score is the same in any company, bit for bit.
     """
 
-    accepts: ClassVar[frozenset[str]] = frozenset({"images"})
-    scoring_dtype: ClassVar[torch.dtype] = torch.float32
     module_: _ViewClassifier
 
-    def __init__(
-        self,
-        *,
-        depth: int = 10,
-        widen: int = 1,
-        unit_norm: bool | str = False,
-        epochs: int = 3,
-        learning_rate: float = 1e-3,
-        **common: Any,
-    ) -> None:
-        super().__init__(unit_norm=unit_norm, epochs=epochs, learning_rate=learning_rate, **common)
-        self.depth = depth
-        self.widen = widen
+    def __init__(self, *, epochs: int = 3, **common: Any) -> None:
+        super().__init__(epochs=epochs, **common)
 
     def _build(self, settings: dict[str, Any], generator: torch.Generator) -> nn.Module:
-        height, width, channels = self.input_shape_
-        if not SMALLEST_SIDE <= max(height, width) <= LARGEST_SIDE:
-            raise InputError(
-                f"images of {height} x {width} pixels: the longer side must have between {SMALLEST_SIDE} and "
-                f"{LARGEST_SIDE}; resize them"
-            )
-        classifier = WideResNet(channels, len(TRANSFORMATIONS), depth=self.depth, widen=self.widen, generator=generator)
-        return _ViewClassifier(classifier, pixel_maps(height, width))
-
-    def _least_size(self) -> int:
-        return (self.depth - 4) // 6 * 9 * (WIDTHS[-1] * self.widen) ** 2
+        classifier = self._classifier(generator)
+        return _ViewClassifier(classifier, pixel_maps(*self.input_shape_[:2]))
 
     def _training_rows(self, rows: AnyRows) -> _Views:
         return _Views(rows, self.module_.maps)
@@ -167,13 +189,6 @@ class GeometricTransformations(ModuleDetector):
 
     def _images(self, X: Rows) -> Any:
         return itertools.chain.from_iterable(self._blocks(X))
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_count("depth", self.depth)
-        check_count("widen", self.widen)
-        if self.depth < 10 or (self.depth - 4) % 6:
-            raise ParameterError(f"depth must be 10, 16, 22, ... (6 k + 4), got {self.depth}")
 
 
 class _Views:

@@ -48,9 +48,13 @@ class WideResNet(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """The logits, ``(rows, channels, height, width) -> (rows, classes)``."""
-        h = self.last_norm(self.blocks(self.first(x))).relu()
-        logits: Tensor = self.output(h.mean(dim=(2, 3)))
+        logits: Tensor = self.output(self.features(x))
         return logits
+
+    def features(self, x: Tensor) -> Tensor:
+        """What the logits are a linear function of, ``(rows, 64 widen)``; not negative."""
+        h: Tensor = self.last_norm(self.blocks(self.first(x))).relu()
+        return h.mean(dim=(2, 3))
 
     def _initialise(self, generator: torch.Generator) -> None:
         for layer in self.modules():

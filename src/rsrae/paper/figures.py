@@ -319,4 +319,5 @@ _DRAWERS: dict[str, Callable[[Sequence[Row]], Figure]] = {
     "tables": _draw_own_outliers,
     "ablation": _draw_changes,
     "baselines": _draw_own_outliers,
+    "pictures": _draw_several_normals,
 }

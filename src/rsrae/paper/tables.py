@@ -36,6 +36,7 @@ METHOD_TITLES = {
     "dagmm": "DAGMM",
     "dsebm": "DSEBM",
     "gt": "GT",
+    "rsrae-views": "RSRAE of views",
     "rcae": "RCAE",
     "drae": "DRAE",
     "rda": "RDA",
@@ -62,7 +63,8 @@ class Group:
         recipe = f" ({self.recipe})" if self.method in _WITH_RECIPES else ""
         first = ", first outliers" if self.outliers == "first" else ""
         narrow = " (narrow)" if self.method == "gt" and "widen" in dict(self.params) else ""
-        return f"{METHOD_TITLES.get(self.method, self.method)}{narrow}{recipe}{first}"
+        nearest = f" ({k} nearest)" if (k := dict(self.params).get("n_neighbors")) and self.method == "knn" else ""
+        return f"{METHOD_TITLES.get(self.method, self.method)}{narrow}{nearest}{recipe}{first}"
 
 
 @dataclass(frozen=True)
@@ -328,7 +330,7 @@ def _several_normals_tables(summaries: Sequence[Summary]) -> list[Table]:
             lambda summary: summary.group.title,
             lambda summary: summary.group.n_normal,
             "method",
-            lambda n: f"{n} normal classes",
+            lambda n: f"{n} normal {'class' if n == 1 else 'classes'}",
             more=_EXTRAS,
             note=_NOTE,
         )
@@ -418,4 +420,5 @@ _TABLES: dict[str, Callable[[Sequence[Summary]], list[Table]]] = {
     "tables": _own_outlier_tables,
     "ablation": _tables_by_kind("One change at a time"),
     "baselines": _tables_by_kind("Methods without a network"),
+    "pictures": _several_normals_tables,
 }
