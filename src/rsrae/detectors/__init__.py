@@ -21,6 +21,7 @@ class Method(NamedTuple):
 METHODS: dict[str, Method] = {
     "rsrae": Method("rsrae", "RSRAE", {}, "robust subspace recovery autoencoder", "Lai, Zou, Lerman 2020"),
     "rsrae+": Method("rsrae", "RSRAEPlus", {}, "RSRAE, losses minimised jointly", "Lai, Zou, Lerman 2020"),
+    "rsrae-views": Method("views", "ViewsRSRAE", {}, "RSRAE of self-labelled features and pixels", "ours"),
     "ae": Method("rsrae", "AutoEncoder", {"p": 2.0}, "autoencoder, squared loss", "Lai, Zou, Lerman 2020"),
     "ae-1": Method("rsrae", "AutoEncoder", {"p": 1.0}, "autoencoder, l2,1 loss", "Lai, Zou, Lerman 2020"),
     "lof": Method("classic", "LOF", {}, "local outlier factor", "Breunig et al. 2000"),
@@ -35,7 +36,6 @@ METHODS: dict[str, Method] = {
     "ste": Method("subspace", "STE", {}, "subspace-constrained Tyler's estimator", "Yu, Zhang, Lerman 2024"),
     "dagmm": Method("dagmm", "DAGMM", {}, "autoencoding Gaussian mixture", "Zong et al. 2018"),
     "dsebm": Method("dsebm", "DSEBM", {}, "deep structured energy-based model", "Zhai et al. 2016"),
-    "rsrae-views": Method("views", "ViewsRSRAE", {}, "RSRAE of self-labelled features and pixels", "ours"),
     "gt": Method("geometric", "GeometricTransformations", {}, "self-labelled transformations", "Golan, El-Yaniv 2018"),
     "rcae": Method("rcae", "RCAE", {}, "robust convolutional autoencoder", "Chalapathy, Menon, Chawla 2017"),
     "drae": Method("drae", "DRAE", {}, "discriminative reconstruction autoencoder", "Xia et al. 2015"),
