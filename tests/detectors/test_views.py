@@ -98,8 +98,9 @@ def test_the_line_is_the_one_of_the_rsrae_behind_it(fitted: ViewsRSRAE, images: 
 
 def test_progress_goes_through_both_networks(images: Any) -> None:
     told: list[Epoch] = []
-    ViewsRSRAE(**SMALL, on_epoch=told.append).fit(images)
+    detector = ViewsRSRAE(**SMALL, on_epoch=told.append).fit(images)
     assert [epoch.number for epoch in told] == [1, 1, 2]
+    assert detector.rsrae_.on_epoch is None
 
 
 @pytest.mark.parametrize("wrong", [{"epochs": "auto"}, {"rsrae_epochs": 0}, {"depth": 11}], ids=str)

@@ -37,7 +37,7 @@ def detect(
     strip_headers: opt.StripHeaders = False,
     stop_words: opt.StopWords = None,
     limit: opt.Limit = None,
-    method: opt.MethodName = "rsrae",
+    method: opt.MethodName = "auto",
     recipe: opt.Recipe = None,
     contamination: opt.Contamination = "auto",
     epochs: opt.Epochs = None,
@@ -96,7 +96,7 @@ def fit(
     strip_headers: opt.StripHeaders = False,
     stop_words: opt.StopWords = None,
     limit: opt.Limit = None,
-    method: opt.MethodName = "rsrae",
+    method: opt.MethodName = "auto",
     recipe: opt.Recipe = None,
     contamination: opt.Contamination = "auto",
     epochs: opt.Epochs = None,
@@ -207,8 +207,9 @@ def _fit(
     from rsrae.thresholds import check_contamination
 
     check_contamination(contamination)
-    parameters = detector_class(method)._get_param_names()
-    settings = _detector_settings(method, parameters, chosen)
+    checked = "rsrae" if method == "auto" else method
+    parameters = detector_class(checked)._get_param_names()
+    settings = _detector_settings(checked, parameters, chosen)
     samples = read_samples(source, example, reading)
     with thread_limit(chosen["threads"]), Training(is_shown=is_shown) as training:
         if "on_epoch" in parameters:

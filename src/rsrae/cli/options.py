@@ -83,8 +83,8 @@ Limit = Annotated[int | None, typer.Option(help="Read only that many items.", ri
 MethodName = Annotated[
     str,
     typer.Option(
-        help="The method; 'rsrae methods' lists them.",
-        autocompletion=_completes(tuple(METHODS)),
+        help="The method; 'rsrae methods' lists them. auto: rsrae, for pictures rsrae-views.",
+        autocompletion=_completes(("auto", *METHODS)),
         rich_help_panel=_MODEL,
     ),
 ]

@@ -67,6 +67,7 @@ class ViewsRSRAE(ViewDetector):
     def _after_training(self, X: Rows) -> None:
         vectors = torch.cat([self._vectors(x) for x in self._blocks(X)])
         self.rsrae_ = self._new_rsrae().set_params(on_epoch=self.on_epoch).fit(vectors.cpu().numpy())
+        self.rsrae_.set_params(on_epoch=None)  # not kept: the caller's is in our own parameters
 
     def _row_scores(self, x: Tensor) -> Tensor:
         return torch.from_numpy(self.rsrae_.anomaly_score(self._vectors(x).cpu().numpy()))
