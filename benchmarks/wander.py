@@ -1,7 +1,8 @@
-"""How the authors' recipe gets on with its epochs: ``python -m benchmarks.wander`` (needs RSRAE_DATA).
+"""How the authors' recipe gets on with its epochs: ``python -m benchmarks.wander [NAME=VALUE ...]``.
 
 Fashion-MNIST, class 0 against the first outliers, c = 0.5, as in the authors' script: the AUC, the rank correlation
-with the centroid, the eigenvalues of A'A and how much the unit codes of items differ, every ten epochs.
+with the centroid, the eigenvalues of A'A and how much the unit codes of items differ, every ten epochs. Settings of the
+recipe can be changed, one at a time or several: ``initialisation=orthonormal``, ``rsr_scope=A``. Needs RSRAE_DATA.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ from rsrae.paper.protocol import auc_and_ap
 EVERY, EPOCHS = 10, 200
 
 
-def main(seed: int = 0) -> None:
+def main(*changes: str) -> None:
     """Print one line every ten epochs."""
-    cell = Cell("wander", "fashion-mnist", "rsrae", "authors", (0,), 0.5, seed, "first")
+    params = tuple(sorted((name, value) for name, _, value in (change.partition("=") for change in changes)))
+    cell = Cell("wander", "fashion-mnist", "rsrae", "authors", (0,), 0.5, 0, "first", params)
     trial, detector = trial_of(cell), detector_of(cell)
     centroid = centroid_scores(trial.X)
     print(f"centroid: AUC {auc_and_ap(trial.is_outlier, centroid)[0]:.3f}\n")
@@ -35,10 +37,10 @@ def main(seed: int = 0) -> None:
         codes = detector.encode(trial.X)
         units = codes / np.maximum(np.linalg.norm(codes, axis=1, keepdims=True), 1e-12)
         auc, likeness = auc_and_ap(trial.is_outlier, scores)[0], rank_correlation(scores, centroid) or 0.0
-        pull = f"{eigenvalues[0]:.0f} to {eigenvalues[-1]:.0f}"
+        pull = f"{eigenvalues[0]:.3g} to {eigenvalues[-1]:.3g}"
         spread = float(np.linalg.norm(units.std(axis=0)))
         print(f"| {epochs} | {auc:.3f} | {likeness:.2f} | {pull} | {spread:.2f} |", flush=True)
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:2]))
+    main(*sys.argv[1:])

@@ -41,8 +41,9 @@ def estimate_contamination(scores: FloatArray) -> float:
     in: a handful of huge scores must not decide alone where the line is. Where the groups stand well apart, the upper
     one is the answer. Where they overlap, the cut falls into the tail of the normal items and takes some of them along;
     then a fifth is taken off. Where they overlap and nothing but the limit of one half stops the cut, there is no upper
-    group at all (documents are often so), and a third is taken off, which is no more than a guess. How far the estimate
-    is from the truth is in docs/decisions/0004-threshold.md.
+    group at all: so it is with documents, for an unrelated one cannot be further away than at a right angle, and
+    anomalies crowd below that end. The more of them do, the more the scores lean towards it, and the share is guessed
+    from the leaning. How far the estimate is from the truth is in docs/decisions/0004-threshold.md.
 
     >>> scores = np.concatenate([np.linspace(0, 1, 80), np.linspace(5, 6, 20)])
     >>> round(estimate_contamination(scores), 2)
@@ -61,9 +62,15 @@ def estimate_contamination(scores: FloatArray) -> float:
     best = first + int(np.argmax(between[first:]))
     separation = between[best] / max(ordered.var(), 1e-300)  # 0.64 for one normal group, near 1 for two apart
     share = (n - 1 - best) / n
-    least_trust = 2 / 3 if share > 0.96 * LARGEST_SHARE else 0.8
-    trust = least_trust + (1 - least_trust) * float(np.clip((separation - 0.75) / 0.2, 0, 1))
-    return max(trust * share, 1.0 / n)
+    guess = _share_by_leaning(ordered) if share > 0.96 * LARGEST_SHARE else 0.8 * share
+    trust = float(np.clip((separation - 0.75) / 0.2, 0, 1))
+    return max(trust * share + (1 - trust) * guess, 1.0 / n)
+
+
+def _share_by_leaning(ordered: FloatArray) -> float:
+    low, middle, high = np.quantile(ordered, [0.02, 0.5, 0.98])
+    leaning = (2 * middle - low - high) / max(high - low, 1e-300)  # above zero: towards the upper end
+    return float(np.clip(0.13 + 0.65 * leaning, 0.13, LARGEST_SHARE))
 
 
 def _pull_in(ordered: FloatArray) -> FloatArray:
