@@ -210,11 +210,12 @@ def robust_center_and_scale(
 
 
 def _asinh(z: Tensor) -> Tensor:
-    # torch's own takes eight times as long on a CPU. Of the absolute value, so that nothing cancels; bounded (at 42 in
-    # single precision after the logarithm), so that its square is finite.
+    # Overwrites z. torch's own takes eight times as long on a CPU. Of the absolute value, so that nothing cancels;
+    # bounded (at 42 in single precision after the logarithm), so that its square is finite.
     size = z.abs().clamp_max_(torch.finfo(z.dtype).max ** 0.5 / 2)
     one = torch.ones((), dtype=z.dtype, device=z.device)
-    return torch.addcmul(one, size, size).sqrt_().add_(size).log_().copysign_(z)
+    # Times the sign: copysign takes twice as long.
+    return torch.addcmul(one, size, size).sqrt_().add_(size).log_().mul_(z.sign_())
 
 
 def _unit_cube(X: npt.NDArray[Any]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:

@@ -11,9 +11,11 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-ScoreName = Literal["cosine", "euclidean"]
+ScoreName = Literal["cosine", "euclidean", "manhattan"]
 LogLengths = npt.NDArray[np.float64]
 
+# Scores that are a norm of the residual, and which.
+NORMS = {"euclidean": 2, "manhattan": 1}
 # Added to a product of norms, so that a row of zeros has a score.
 NORM_FLOOR = 1e-12
 # Lengths of documents beyond these quantiles count as the quantile.
@@ -22,19 +24,23 @@ USUAL_LENGTHS = (0.02, 0.98)
 TAKEN_OFF = 0.5
 
 
-def distance(x: Tensor, x_hat: Tensor, scored_by: str) -> Tensor:
+def distance(x: Tensor, x_hat: Tensor, scored_by: str, *, in_place: bool = False) -> Tensor:
     """The score of each row (last axis) by name.
 
     ``1 - cos`` is taken as half the squared distance of the two directions, which keeps its digits where they agree.
+    ``in_place`` overwrites ``x_hat``.
 
     >>> distance(torch.tensor([3.0, 4.0]), torch.tensor([6.0, 8.0]), "cosine")
     tensor(0.)
     """
-    if scored_by == "euclidean":
-        residual_norm: Tensor = torch.linalg.vector_norm(x - x_hat, dim=-1)
+    if scored_by in NORMS:
+        residual = x_hat.sub_(x) if in_place else x_hat - x
+        residual_norm: Tensor = torch.linalg.vector_norm(residual, ord=NORMS[scored_by], dim=-1)
         return residual_norm
     norm, norm_hat = (torch.linalg.vector_norm(v, dim=-1, keepdim=True) for v in (x, x_hat))
-    gap = (x / norm.clamp_min(NORM_FLOOR)).sub_(x_hat / norm_hat.clamp_min(NORM_FLOOR))
+    floor = norm_hat.clamp_min(NORM_FLOOR)
+    direction = x_hat.div_(floor) if in_place else x_hat / floor
+    gap = direction.sub_(x / norm.clamp_min(NORM_FLOOR))
     half_square = torch.linalg.vector_norm(gap, dim=-1).square_().div_(2)
     has_direction = (torch.minimum(norm, norm_hat) > NORM_FLOOR).squeeze(-1)
     return torch.where(has_direction, half_square, 1.0)

@@ -42,7 +42,7 @@ def test_a_table_too_large_to_cache_gives_the_same_rows(
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 def test_blocks_are_all_rows_in_order(kind: str, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rows_room, "BLOCK_VALUES", 100)
-    n_rows = 95 if kind == "dense" else 5000
+    n_rows = 500 if kind == "dense" else 5000
     X = sp.random_array((n_rows, 9), density=0.3, format="csr", rng=rng)
     preprocessor = fit_preprocessor(X, tame=False, unit_norm=True)
     made = make_rows(X if kind == "sparse" else X.toarray(), preprocessor, dtype=torch.float64)
@@ -51,6 +51,18 @@ def test_blocks_are_all_rows_in_order(kind: str, rng: np.random.Generator, monke
     assert len(blocks) > 1
     expected = preprocessor.apply(torch.from_numpy(X.toarray()))
     torch.testing.assert_close(torch.cat(blocks, dim=1)[0], expected)
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "n_columns", "size"),
+    [(1, 5, 192), (192, 5, 192), (193, 5, 384), (1_000, 100, 1_536), (9_000, 100, 1_536), (9_000, 3_000, 192)],
+)
+def test_blocks_of_a_table_have_the_least_number_of_rows_doubled(n_rows: int, n_columns: int, size: int) -> None:
+    X = np.zeros((n_rows, n_columns), dtype=np.float32)
+    preprocessor = fit_preprocessor(X[:2], scaling="none", tame=False, unit_norm=False)
+    rows = DenseRows(X, preprocessor, cache=False, even=True)
+    assert rows.block_size() == size
+    assert {block.shape for block in rows.blocks()} == {(1, size, n_columns)}
 
 
 def test_sparse_rows_are_taken_per_member_and_stay_sparse(rng: np.random.Generator) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -80,3 +83,20 @@ def test_a_row_scores_the_same_to_the_last_bit_in_any_block_and_on_any_number_of
     for n_rows in (1, 64, 100, 1_000, 2_049):
         np.testing.assert_array_equal(detector.anomaly_score(X[7 : 7 + n_rows]), scores[7 : 7 + n_rows])
     np.testing.assert_array_equal(detector.set_params(n_threads=3).anomaly_score(X), scores)
+
+
+ON_A_LESSER_PROCESSOR = """
+import numpy as np
+from rsrae import RSRAE
+for n_columns in (1, 16, 40, 1_000):
+    X = np.random.default_rng(0).normal(size=(1_600, n_columns)).astype(np.float32)
+    detector = RSRAE(epochs=1, n_members=2, random_state=0).fit(X[:100])
+    scores = detector.anomaly_score(X)
+    for n_rows in (1, 64, 200, 512, 1_024):
+        np.testing.assert_array_equal(detector.anomaly_score(X[7 : 7 + n_rows]), scores[7 : 7 + n_rows])
+"""
+
+
+def test_a_row_scores_the_same_in_any_block_where_matrix_products_have_other_kernels() -> None:
+    fewer = {"MKL_ENABLE_INSTRUCTIONS": "AVX2", "ATEN_CPU_CAPABILITY": "avx2"}
+    subprocess.run([sys.executable, "-c", ON_A_LESSER_PROCESSOR], check=True, env=os.environ | fewer)

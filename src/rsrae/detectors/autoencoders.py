@@ -29,11 +29,11 @@ from rsrae.networks.architecture import ACTIVATIONS, Architecture, choose_activa
 from rsrae.networks.batches import Batch
 from rsrae.networks.building import build_networks
 from rsrae.networks.neighbours import Neighbours
-from rsrae.networks.network import Network
+from rsrae.networks.network import Network, Scorer
 from rsrae.networks.rows import AnyRows, DenseRows, SparseRows, make_rows
 from rsrae.networks.threads import scoring_threads, training_side_by_side, training_threads
 from rsrae.networks.walk import score_blocks
-from rsrae.scoring import LengthTrend, LogLengths, log_lengths
+from rsrae.scoring import NORMS, LengthTrend, LogLengths, log_lengths
 from rsrae.thresholds import FloatArray, estimate_contamination
 from rsrae.training import History, Step, Trimming, limited_threads, run_epochs, train
 
@@ -58,7 +58,9 @@ class AutoencoderDetector(NeuralDetector):
         whose rows are not scaled to unit norm, none elsewhere.
     normalise_code : scale the code to unit norm before the decoder.
     initialisation : of A: "orthonormal" or "normal".
-    scored_by : "cosine" or "euclidean"; "auto": cosine where rows have unit norm, else euclidean.
+    scored_by : "cosine", "euclidean" or "manhattan" (the sum of the residual's absolute values; makes sparse rows dense,
+        some at a time); "auto": cosine where rows have unit norm, else euclidean; "auto-manhattan": the same, but
+        manhattan where columns are scaled one by one.
     shuffle : draw a new order of the rows every "epoch", or "once".
     trim : share of the rows, those that fit worst, left out of each epoch after the warm-up; "auto" estimates it from
         the errors; 0 trains on all rows.
@@ -395,14 +397,14 @@ class AutoencoderDetector(NeuralDetector):
 
         While fitting on one thread: several keep some memory each, and networks of images have a thread each.
         """
+        scorers = [member.for_scoring() for member in members]
         return score_blocks(
             rows,
-            lambda batch: torch.cat([self._errors_by(member, batch) for member in members]),
-            n_members=max(member.n_members for member in members),
+            lambda batch: torch.cat([self._errors_by(scorer, batch) for scorer in scorers]),
             n_threads=scoring_threads(self.networks_, rows.n_rows, n_threads or self.n_threads),
         )
 
-    def _errors_by(self, member: Network | Neighbours, batch: Batch) -> Tensor:
+    def _errors_by(self, member: Scorer, batch: Batch) -> Tensor:
         return member.errors(batch, self._score_name())
 
     def _member_scores(self, X: Rows, n_threads: int | None = None) -> Tensor:
@@ -412,7 +414,7 @@ class AutoencoderDetector(NeuralDetector):
     def _scores_by(self, members: Sequence[Network | Neighbours], X: Rows, n_threads: int | None = None) -> Tensor:
         # Dense rows come in even blocks, sparse ones in double precision: a row scores the same in any company.
         rows: AnyRows = self._rows_to_score(X) if sp.issparse(X) else self._dense_rows(X)
-        return self._errors(members, rows, n_threads).double()
+        return self._errors(members, rows, n_threads)
 
     def _dense_rows(self, X: npt.NDArray[Any]) -> DenseRows:
         return DenseRows(X, self.preprocessor_, device=self.device, cache=False, even=True)
@@ -424,9 +426,12 @@ class AutoencoderDetector(NeuralDetector):
         return [*networks] if self.neighbours_ is None else [*networks, self.neighbours_]
 
     def _score_name(self) -> str:
-        if self.scored_by == "auto":
-            return "cosine" if self.preprocessor_.unit_norm else "euclidean"
-        return self.scored_by
+        if not self.scored_by.startswith("auto"):
+            return self.scored_by
+        if self.preprocessor_.unit_norm:
+            return "cosine"
+        has_columns = self.preprocessor_.scale.size > 1
+        return "manhattan" if has_columns and self.scored_by == "auto-manhattan" else "euclidean"
 
     def _scoring_networks(self) -> list[Network]:
         if self.scoring_networks_ is None:
@@ -451,7 +456,7 @@ class AutoencoderDetector(NeuralDetector):
         check_choice("output_activation", self.output_activation, ("same", *ACTIVATIONS))
         check_choice("normalisation", self.normalisation, ("auto", "batch", "affine", None))
         check_choice("initialisation", self.initialisation, ("orthonormal", "normal"))
-        check_choice("scored_by", self.scored_by, ("auto", "cosine", "euclidean"))
+        check_choice("scored_by", self.scored_by, ("auto", "auto-manhattan", "cosine", *NORMS))
         check_choice("shuffle", self.shuffle, ("epoch", "once"))
         if self.trim != "auto" and not (isinstance(self.trim, (int, float)) and 0 <= self.trim < 1):
             raise ParameterError(f"trim must be 'auto' or a share in [0, 1), got {self.trim!r}")

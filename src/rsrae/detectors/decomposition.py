@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from rsrae.networks.batches import Batch, SparseBatch
-from rsrae.networks.network import Network
+from rsrae.networks.network import Network, Scorer
 from rsrae.training import Adam, Step
 
 PENALTIES = ("l1", "l21")
@@ -55,7 +55,7 @@ class Splitter(NamedTuple):
     weight: float
     rounds: int = 1
 
-    def rest(self, network: Network, x: Tensor) -> Tensor:
+    def rest(self, network: Scorer, x: Tensor) -> Tensor:
         """``s`` of rows ``(members, rows, ...)``; each round removes what the network cannot explain."""
         s = torch.zeros_like(x)
         for _ in range(self.rounds):

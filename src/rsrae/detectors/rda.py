@@ -16,7 +16,7 @@ from rsrae.detectors.decomposition import PENALTIES, Splitter, decomposition_ste
 from rsrae.detectors.neural import to_numpy
 from rsrae.networks.batches import Batch
 from rsrae.networks.neighbours import Neighbours
-from rsrae.networks.network import Network
+from rsrae.networks.network import Network, Scorer
 from rsrae.scoring import distance
 from rsrae.training import Step
 
@@ -85,14 +85,14 @@ class RDA(AutoencoderDetector):
     def _steps(self, network: Network) -> list[Step[Batch]]:
         return [decomposition_step(network, self._splitter(), learning_rate=self.learning_rate)]
 
-    def _errors_by(self, member: Network | Neighbours, batch: Batch) -> Tensor:
+    def _errors_by(self, member: Scorer, batch: Batch) -> Tensor:
         if isinstance(member, Neighbours):
             return super()._errors_by(member, batch)
         x = to_dense(batch)
         x_hat = self._explained(member, x).flatten(start_dim=2)
         return distance(x.flatten(start_dim=2), x_hat, self._score_name())
 
-    def _explained(self, network: Network, x: Tensor) -> Tensor:
+    def _explained(self, network: Scorer, x: Tensor) -> Tensor:
         return network.reconstruct(x - self._splitter().rest(network, x))
 
     def _splitter(self) -> Splitter:

@@ -76,6 +76,14 @@ class SparseBatch:
 Batch = Tensor | SparseBatch
 
 
+def of_each_member(batch: Batch) -> list[Batch]:
+    """The rows of each member as a batch of its own."""
+    if isinstance(batch, Tensor):
+        return [rows.unsqueeze(0) for rows in batch]
+    norms = batch.square_norms.cpu().numpy()
+    return [SparseBatch([rows], norms[k : k + 1], batch.device) for k, rows in enumerate(batch.members)]
+
+
 class _Part:
     def __init__(self, rows: sp.csr_array, device: torch.device) -> None:
         self.columns = torch.from_numpy(rows.indices).to(device)

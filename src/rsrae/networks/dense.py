@@ -20,6 +20,7 @@ from torch import Tensor
 
 from rsrae.networks.architecture import ACTIVATIONS, NORM_EPS, Activation, Architecture
 from rsrae.networks.batches import Batch, SparseBatch
+from rsrae.networks.folded import FoldedMember, FoldedNetwork, Linear, Normalised
 from rsrae.networks.network import Joint, Network, copy_exactly
 from rsrae.rsr import (
     SQUARED_NORM_FLOOR,
@@ -31,13 +32,10 @@ from rsrae.rsr import (
     row_norms,
     weighted_mean_power,
 )
-from rsrae.scoring import cosine_distance, euclidean_distance
 
 RUNNING_MOMENTUM = 0.1
 FLAT = 1e-10  # a variance below it is rounding
-# Products with fewer columns go through narrow_product: it is faster, and torch.bmm would then sum a row differently
-# by its place in the batch.
-NARROW = 16
+NARROW = 16  # products with fewer columns go through narrow_product, which is faster
 
 
 @dataclass
@@ -57,8 +55,8 @@ class _Layer:
     running_mean: Tensor
     running_var: Tensor
 
-    def forward(self, x: Batch, trace: _Trace | None) -> Tensor:
-        """With a trace (training) batch statistics are used and everything backward needs is kept."""
+    def forward(self, x: Batch, trace: _Trace) -> Tensor:
+        """As in training: with batch statistics, and everything backward needs is kept in the trace."""
         if isinstance(x, SparseBatch):
             y = x.product(self.W).add_(self.b)
         elif self.W.shape[2] < NARROW:
@@ -67,16 +65,11 @@ class _Layer:
             y = torch.baddbmm(self.b, x, self.W)
         y = self.activation.forward(y)
         if self.gamma is None or self.beta is None:
-            if trace is not None:
-                trace.append(_Kept(x, y, None, None))
+            trace.append(_Kept(x, y, None, None))
             return y
         if not self.uses_batch_statistics:
-            if trace is not None:
-                trace.append(_Kept(x, y, None, None))
+            trace.append(_Kept(x, y, None, None))
             return torch.addcmul(self.beta, y, self.gamma)
-        if trace is None:
-            factor = self.gamma * _inverse_spread(self.running_var)
-            return torch.addcmul(self.beta - self.running_mean * factor, y, factor)
         var, mean = torch.var_mean(y, dim=1, keepdim=True, correction=0)
         inverse = _inverse_spread(var)
         standard = (y - mean) * inverse
@@ -85,6 +78,17 @@ class _Layer:
             self.running_var.lerp_(var, RUNNING_MOMENTUM)
         trace.append(_Kept(x, y, standard, inverse))
         return torch.addcmul(self.beta, standard, self.gamma)
+
+    def in_scoring(self, member: int) -> Linear:
+        """The layer of one member in scoring mode, where running statistics make a normalisation affine."""
+        W, b = self.W[member], self.b[member]
+        if self.gamma is None or self.beta is None:
+            return Linear(W, b)
+        gamma, beta = self.gamma[member], self.beta[member]
+        if not self.uses_batch_statistics:
+            return Linear(W, b, Normalised(gamma, beta))
+        scale = gamma * _inverse_spread(self.running_var[member])
+        return Linear(W, b, Normalised(scale, beta - self.running_mean[member] * scale))
 
     def backward(self, gradient: Tensor, kept: _Kept, *, needs_input: bool) -> Tensor | None:
         """Fill this layer's gradients; the gradient of its input if anybody needs it."""
@@ -179,7 +183,7 @@ class DenseNetwork(Network):
 
     def gradient(self, batch: Batch, p: float, weights: Tensor | None, joint: Joint | None = None) -> Tensor:
         """Loss of each member; all gradients are left in ``gradients``."""
-        self._pass = kept = self._forward(batch, training=True)
+        self._pass = kept = self._forward(batch)
         if isinstance(batch, SparseBatch) and self.architecture.output_activation == "linear":
             loss, gradient_h = self._sparse_output_gradient(batch, kept.h, p, weights)
         else:
@@ -209,30 +213,30 @@ class DenseNetwork(Network):
 
     # -- scoring -------------------------------------------------------------------------------------------------
 
+    def for_scoring(self) -> FoldedNetwork:
+        """What scores many batches, until parameters move."""
+        members = [
+            FoldedMember(
+                [layer.in_scoring(member) for layer in self.encoder],
+                self.A[member],
+                [layer.in_scoring(member) for layer in self.decoder],
+                self.V[member],
+            )
+            for member in range(self.n_members)
+        ]
+        return FoldedNetwork(self.architecture, members)
+
     def encode(self, batch: Batch) -> Tensor:
         """The latents in scoring mode."""
-        x = self._for_all_members(batch)
-        for layer in self.encoder:
-            x = layer.forward(x, None)
-        assert not isinstance(x, SparseBatch)
-        return x
+        return self.for_scoring().encode(batch)
 
     def reconstruct(self, batch: Batch) -> Tensor:
         """``x_hat`` in scoring mode, dense."""
-        return self._output(self._forward(self._for_all_members(batch), training=False).h)
+        return self.for_scoring().reconstruct(batch)
 
     def errors(self, batch: Batch, scored_by: str) -> Tensor:
-        """The score of every row; with a linear output layer no dense row is made."""
-        batch = self._for_all_members(batch)
-        if not isinstance(batch, SparseBatch) or self.architecture.output_activation != "linear":
-            return super().errors(batch, scored_by)
-        h = self._forward(batch, training=False).h
-        inner = (batch.product(self.V) * h).sum(-1)
-        square_x_hat = ((h @ (self.V.mT @ self.V)) * h).sum(-1)
-        square_x = batch.square_norms
-        if scored_by == "cosine":
-            return cosine_distance(inner, square_x, square_x_hat)
-        return euclidean_distance(square_x - 2 * inner + square_x_hat)
+        """The score of every row; with a linear output layer no dense row is made of a sparse one."""
+        return self.for_scoring().errors(batch, scored_by)
 
     # -- state ---------------------------------------------------------------------------------------------------
 
@@ -276,12 +280,12 @@ class DenseNetwork(Network):
 
     # -- inside --------------------------------------------------------------------------------------------------
 
-    def _forward(self, batch: Batch, *, training: bool) -> _Pass:
+    def _forward(self, batch: Batch) -> _Pass:
         encoder: _Trace = []
         decoder: _Trace = []
         x: Batch = batch
         for layer in self.encoder:
-            x = layer.forward(x, encoder if training else None)
+            x = layer.forward(x, encoder)
         assert not isinstance(x, SparseBatch)
         latent = x
         raw_code = code = narrow_product(latent, self.A)
@@ -291,13 +295,9 @@ class DenseNetwork(Network):
             code = code / norms
         x = code
         for layer in self.decoder:
-            x = layer.forward(x, decoder if training else None)
+            x = layer.forward(x, decoder)
         h = torch.nn.functional.pad(x, (0, 1), value=1.0)
         return _Pass(encoder, decoder, latent, raw_code, norms, code, h)
-
-    def _output(self, h: Tensor) -> Tensor:
-        multiply = narrow_product if self.n_columns < NARROW else torch.bmm
-        return ACTIVATIONS[self.architecture.output_activation].forward(multiply(h, self.V.mT))
 
     def _dense_output_gradient(self, x: Batch, h: Tensor, p: float, weights: Tensor | None) -> tuple[Tensor, Tensor]:
         # With many columns these are the largest tensors by far, and fresh memory costs as much as the arithmetic.
@@ -347,15 +347,6 @@ class DenseNetwork(Network):
             below = self.encoder[number].backward(gradient, trace[number], needs_input=number > 0)
             if below is not None:
                 gradient = below
-
-    def _for_all_members(self, batch: Batch) -> Batch:
-        # Scoring shows every member the same rows.
-        if batch.shape[0] == self.n_members:
-            return batch
-        if isinstance(batch, SparseBatch):
-            everywhere = batch.square_norms.expand(self.n_members, -1)
-            return SparseBatch(batch.members * self.n_members, everywhere.cpu().numpy(), batch.device)
-        return batch.expand(self.n_members, -1, -1)
 
     @property
     def _last(self) -> _Pass:

@@ -43,9 +43,13 @@ class Neighbours:
         self.rows = rows
         self.k = min(k, rows.shape[0] - 1)
 
+    def for_scoring(self) -> Neighbours:
+        """What scores many batches."""
+        return self
+
     def errors(self, batch: Batch, scored_by: str) -> Tensor:
         """The score of every row, ``(1, rows)``."""
-        if isinstance(self.rows, Tensor) or not isinstance(batch, SparseBatch):
+        if isinstance(self.rows, Tensor) or not isinstance(batch, SparseBatch) or scored_by == "manhattan":
             x = (batch.to_dense() if isinstance(batch, SparseBatch) else batch).flatten(start_dim=2)
             return distance(x, self.reconstruct(batch).flatten(start_dim=2), scored_by)
         square_norms = batch.square_norms[0].cpu()

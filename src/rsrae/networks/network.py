@@ -7,7 +7,7 @@ an update is one kernel call over a slice, and "A only" or "encoder and A" are s
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
@@ -27,6 +27,20 @@ class Joint(NamedTuple):
     lambda1: float
     lambda2: float
     q: float = 1.0
+
+
+class Scorer(Protocol):
+    """What scores rows: a network, what a network makes of itself for scoring, or neighbours."""
+
+    n_members: int
+
+    def reconstruct(self, batch: Batch) -> Tensor:
+        """``x_hat`` in scoring mode, with the shape of the batch."""
+        ...
+
+    def errors(self, batch: Batch, scored_by: str) -> Tensor:
+        """The score of every row, ``(members, rows)``."""
+        ...
 
 
 class Network(ABC):
@@ -72,6 +86,10 @@ class Network(ABC):
         """The score of every row, ``(members, rows)``."""
         x = (batch.to_dense() if isinstance(batch, SparseBatch) else batch).flatten(start_dim=2)
         return distance(x, self.reconstruct(batch).flatten(start_dim=2), scored_by)
+
+    def for_scoring(self) -> Scorer:
+        """What scores many batches, until parameters move."""
+        return self
 
     @abstractmethod
     def state(self) -> dict[str, Tensor]:

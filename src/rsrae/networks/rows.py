@@ -16,17 +16,19 @@ from rsrae.preprocessing import Preprocessor
 
 # A table up to this size is preprocessed once; a larger one batch by batch, to spare memory.
 CACHE_BYTES = 64 * 2**20
-BLOCK_VALUES = 2**18  # values in a block of scoring; of tables four times as many, over all members
-BLOCK_ROWS = (64, 2048)  # of a table in a block of scoring, at least and at most
+BLOCK_VALUES = 2**18  # values in a block of scoring; of tables four times as many
+# Of a table in a block of scoring, at least and at most; always the least, doubled some times. Kernels of matrix
+# products take 24 or 48 rows (AVX2, AVX-512), and sum what remains, or a smaller matrix, in another order.
+BLOCK_ROWS = (192, 1536)
 LARGEST_SCORED = 1e16  # beyond it a value is only "huge": squares of many must fit single precision
 
 
 class DenseRows:
     """A table or images; ``X`` is not copied unless it is small.
 
-    With ``even``, all blocks have the same number of rows, a power of two, the last one filled up with zeros: kernels
-    choose their order of summation by the shape, so a row then scores the same to the last bit wherever it stands
-    (few rows come in a smaller block than many; kernels treat all of 64 rows and more alike).
+    With ``even``, all blocks have the same number of rows, the last one filled up with zeros: kernels choose their
+    order of summation by the shape, so a row then scores the same to the last bit wherever it stands (few rows come in
+    a smaller block than many; kernels treat all sizes of blocks alike).
     Values are held where single precision can square and sum them: a wild row scores high, not NaN.
     """
 
@@ -42,6 +44,7 @@ class DenseRows:
     ) -> None:
         self.n_rows = X.shape[0]
         self._device, self._even = device, even
+        self._may_be_large = not (preprocessor.tame or preprocessor.unit_norm)
         self._preprocess: Callable[[Tensor], Tensor] | None = preprocessor.on(dtype, device)
         self._X = torch.from_numpy(_readable(X))
         if cache and X.size * dtype.itemsize <= CACHE_BYTES:
@@ -53,24 +56,27 @@ class DenseRows:
         rows = self._X.index_select(0, index.reshape(-1).to(self._X.device))
         return self._prepare(rows).view(*index.shape, *rows.shape[1:])
 
-    def blocks(self, n_members: int = 1) -> Iterator[Tensor]:
-        """All rows in order, as batches ``(1, rows, ...)`` that this many members can score at once."""
-        size = self.block_size(n_members)
+    def blocks(self) -> Iterator[Tensor]:
+        """All rows in order, as batches ``(1, rows, ...)``."""
+        size = self.block_size()
         return (self.block(start, size) for start in range(0, self.n_rows, size))
 
-    def block_size(self, n_members: int = 1) -> int:
-        """How many rows this many members can score at once."""
-        size = BLOCK_VALUES // (n_members * max(128, self._X[0].numel()))
-        if self._X.ndim == 2:
-            least, most = BLOCK_ROWS
-            size = min(4 * size, most, max(least, 2 * self.n_rows - 1))
-        return 1 << (max(1, size).bit_length() - 1)  # no kernel has a remainder of rows to treat in another way
+    def block_size(self) -> int:
+        """How many rows are scored at once."""
+        n_values = max(128, self._X[0].numel())
+        if self._X.ndim > 2:
+            return 1 << (max(1, BLOCK_VALUES // n_values).bit_length() - 1)  # no kernel has a remainder of rows
+        size, most = BLOCK_ROWS
+        while size < self.n_rows and 2 * size <= min(most, 4 * BLOCK_VALUES // n_values):
+            size *= 2
+        return size
 
     def block(self, start: int, size: int) -> Tensor:
         """The rows from ``start`` as a batch ``(1, rows, ...)``."""
         block = self._prepare(self._X[start : start + size])
         if self._even:
-            block = block.clamp(-LARGEST_SCORED, LARGEST_SCORED)
+            if self._may_be_large:
+                block = block.clamp(-LARGEST_SCORED, LARGEST_SCORED)
             if len(block) < size:
                 block = torch.cat([block, block.new_zeros(size - len(block), *block.shape[1:])])
         return block.unsqueeze(0)
@@ -100,14 +106,14 @@ class SparseRows:
         numbers = index.cpu().numpy()
         return SparseBatch([self.X[member] for member in numbers], self._square_norms[numbers], self._device)
 
-    def blocks(self, n_members: int = 1) -> Iterator[SparseBatch]:
-        """All rows in order, as batches that this many members can score at once."""
-        size = self.block_size(n_members)
+    def blocks(self) -> Iterator[SparseBatch]:
+        """All rows in order, as batches."""
+        size = self.block_size()
         return (self.block(start, size) for start in range(0, self.n_rows, size))
 
-    def block_size(self, n_members: int = 1) -> int:
-        """How many rows this many members can score at once."""
-        return max(1, BLOCK_VALUES // (n_members * 128))
+    def block_size(self) -> int:
+        """How many rows are scored at once."""
+        return max(1, BLOCK_VALUES // 128)
 
     def block(self, start: int, size: int) -> SparseBatch:
         """The rows from ``start`` as a batch."""
