@@ -35,7 +35,9 @@ def distance(x: Tensor, x_hat: Tensor, scored_by: str, *, in_place: bool = False
     """
     if scored_by in NORMS:
         residual = x_hat.sub_(x) if in_place else x_hat - x
-        residual_norm: Tensor = torch.linalg.vector_norm(residual, ord=NORMS[scored_by], dim=-1)
+        if NORMS[scored_by] == 1:  # torch's own norm takes eight times as long
+            return residual.abs_().sum(dim=-1)
+        residual_norm: Tensor = torch.linalg.vector_norm(residual, dim=-1)
         return residual_norm
     norm, norm_hat = (torch.linalg.vector_norm(v, dim=-1, keepdim=True) for v in (x, x_hat))
     floor = norm_hat.clamp_min(NORM_FLOOR)
