@@ -33,6 +33,12 @@ def test_distances_of_rows_agree_with_those_of_inner_products(rng: np.random.Gen
     torch.testing.assert_close(distance(x, x_hat, "euclidean"), by_squares)
 
 
+def test_the_manhattan_distance_is_the_sum_of_absolute_differences(rng: np.random.Generator) -> None:
+    x, x_hat = rng.normal(size=(2, 20, 5))
+    found = distance(torch.from_numpy(x), torch.from_numpy(x_hat), "manhattan")
+    np.testing.assert_allclose(found, np.abs(x - x_hat).sum(axis=1))
+
+
 def test_nearly_equal_directions_keep_their_digits_in_single_precision() -> None:
     angle = 1e-3
     gap = distance(

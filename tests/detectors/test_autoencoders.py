@@ -38,7 +38,7 @@ ACCEPTED: list[dict[str, Any]] = [
     *({"scaling": name} for name in ("auto", "robust", "unit-cube", "none")),
     *({"tame": value} for value in (True, False)),
     *({"unit_norm": value} for value in ("auto", True, False)),
-    *({"scored_by": name} for name in ("auto", "cosine", "euclidean")),
+    *({"scored_by": name} for name in ("auto", "auto-manhattan", "cosine", "euclidean", "manhattan")),
     *({"shuffle": name} for name in ("epoch", "once")),
     *({"trim": value} for value in (0, 0.0, 0.3, "auto")),
     *({"warm_up": value, "trim": 0.2} for value in (0, 0.5, 1)),

@@ -50,9 +50,30 @@ def test_the_learning_curve_has_one_value_an_epoch_of_every_loss(
 
 def test_rsrae_with_resting_rsr_steps_is_the_autoencoder(easy_table: Any) -> None:
     never = {"eps_rsr1": 1e9, "eps_rsr2": 1e9}
-    rsrae = RSRAE(**SMALL, **never, trim=0.0, learning_rate=1e-3).fit(easy_table.X)
+    rsrae = RSRAE(**SMALL, **never, trim=0.0, learning_rate=1e-3, scored_by="auto").fit(easy_table.X)
     plain = AutoEncoder(**SMALL, p=1.0, learning_rate=1e-3, normalisation="auto").fit(easy_table.X)
     np.testing.assert_array_equal(rsrae.anomaly_score(easy_table.X), plain.anomaly_score(easy_table.X))
+
+
+@pytest.mark.parametrize(
+    ("settings", "same_as"),
+    [({}, "manhattan"), ({"unit_norm": True}, "cosine"), ({"scaling": "none", "unit_norm": False}, "euclidean")],
+)
+def test_absolute_values_are_summed_where_columns_are_scaled_one_by_one(
+    settings: dict[str, Any], same_as: str, easy_table: Any
+) -> None:
+    found = RSRAE(**SMALL, **settings).fit(easy_table.X).anomaly_score(easy_table.X)
+    named = RSRAE(**SMALL, **settings, scored_by=same_as).fit(easy_table.X).anomaly_score(easy_table.X)
+    np.testing.assert_array_equal(found, named)
+
+
+def test_the_manhattan_distance_of_sparse_rows_is_that_of_the_same_rows_dense(easy_table: Any) -> None:
+    X = np.abs(easy_table.X) * (np.abs(easy_table.X) > 1)
+    detector = RSRAE(**SMALL, scored_by="manhattan", level_lengths=False).fit(sp.csr_array(X))
+    found = detector.member_scores(sp.csr_array(X))
+    np.testing.assert_allclose(found, detector.member_scores(X), rtol=1e-4, atol=1e-4)
+    residuals = np.abs(detector.residuals(X)).sum(axis=1)
+    np.testing.assert_allclose(found[0], residuals, rtol=1e-4, atol=1e-4)
 
 
 def test_a_resting_reconstruction_leaves_encoder_and_decoder_alone(easy_table: Any) -> None:

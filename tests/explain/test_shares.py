@@ -18,17 +18,19 @@ def normal_rows(n: int = 120, m: int = 6) -> np.ndarray[Any, Any]:
     return rng.normal(size=(n, 2)) @ rng.normal(size=(2, m)) + 0.1 * rng.normal(size=(n, m)) + 2
 
 
+@pytest.mark.parametrize("scored_by", ["euclidean", "manhattan"])
 @pytest.mark.parametrize("n_members", [1, 3])
-def test_euclidean_parts_are_squared_residuals_and_add_up_to_the_score(n_members: int) -> None:
+def test_parts_are_squared_or_absolute_residuals_and_add_up_to_the_score(n_members: int, scored_by: str) -> None:
     X = normal_rows()
-    settings = {"n_members": n_members, "n_neighbors": 0, "intrinsic_dim": 3, "scored_by": "euclidean"}
+    settings = {"n_members": n_members, "n_neighbors": 0, "intrinsic_dim": 3, "scored_by": scored_by}
     detector = make_detector("rsrae", epochs=3, random_state=0, **settings).fit(X)
     found = feature_shares(detector, X[:9])
     np.testing.assert_allclose(found.shares.sum(axis=1), 1)
     np.testing.assert_allclose(found.scores, detector.anomaly_score(X[:9]), rtol=1e-5)
     if n_members == 1:
         residuals = detector.residuals(X[:9])
-        parts = residuals**2 / np.linalg.norm(residuals, axis=1, keepdims=True)
+        squared = residuals**2 / np.linalg.norm(residuals, axis=1, keepdims=True)
+        parts = squared if scored_by == "euclidean" else np.abs(residuals)
         np.testing.assert_allclose(found.shares * found.scores[:, None], parts, rtol=1e-5)
 
 

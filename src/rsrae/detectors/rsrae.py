@@ -69,6 +69,7 @@ class RSRAE(AutoencoderDetector):
         learning_rate: float = 1e-3,
         trim: float | str = 0.4,
         warm_up: float = 0.05,
+        scored_by: str = "auto-manhattan",
         p: float = 1.0,
         q: float = 1.0,
         rsr_learning_rate: float | None = None,
@@ -88,6 +89,7 @@ class RSRAE(AutoencoderDetector):
             learning_rate=learning_rate,
             trim=trim,
             warm_up=warm_up,
+            scored_by=scored_by,
             **common,
         )
         self.p = p

@@ -6,6 +6,7 @@ reconstruction, u and v the two scaled to unit norm:
 ========== ==================== ===========================================================================
 score      is                   part of feature j
 ========== ==================== ===========================================================================
+manhattan  ``sum |x - x_hat|``  ``|x_j - x_hat_j|``
 euclidean  ``||x - x_hat||``    ``(x_j - x_hat_j)**2 / ||x - x_hat||``
 cosine     ``1 - cos(x, x_hat)`` ``(u_j - v_j)**2 / 2``
 ========== ==================== ===========================================================================
@@ -143,8 +144,10 @@ def _reconstruction_shares(detector: AutoencoderDetector, X: Any) -> Shares:
         x_hat = torch.cat([member.reconstruct(batch) for member in detector._reconstructing()]).cpu()
     shape = x.shape
     x, x_hat = x.flatten(start_dim=1), x_hat.flatten(start_dim=2)  # (n, m), (members, n, m)
-    is_cosine = detector._score_name() == "cosine"
-    parts = (_unit(x) - _unit(x_hat) if is_cosine else x - x_hat).square()
+    scored_by = detector._score_name()
+    is_cosine = scored_by == "cosine"
+    parts = (_unit(x) - _unit(x_hat) if is_cosine else x - x_hat).abs()
+    parts = parts if scored_by == "manhattan" else parts.square()
     combined = detector.combination_
     in_units = (combined.weights / combined.spread).unsqueeze(1)
     weights = torch.from_numpy(detector.member_scores(X)) * in_units  # (members, n)
