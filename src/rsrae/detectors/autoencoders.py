@@ -58,9 +58,9 @@ class AutoencoderDetector(NeuralDetector):
         whose rows are not scaled to unit norm, none elsewhere.
     normalise_code : scale the code to unit norm before the decoder.
     initialisation : of A: "orthonormal" or "normal".
-    scored_by : "cosine", "euclidean" or "manhattan" (the sum of the residual's absolute values; makes sparse rows dense,
-        some at a time); "auto": cosine where rows have unit norm, else euclidean; "auto-manhattan": the same, but
-        manhattan where columns are scaled one by one.
+    scored_by : "cosine", "euclidean" or "manhattan" (the sum of the residual's absolute values; it makes sparse rows
+        dense, some at a time); "auto": cosine where rows have unit norm, else euclidean; "auto-manhattan": the same,
+        but manhattan where columns are scaled one by one.
     shuffle : draw a new order of the rows every "epoch", or "once".
     trim : share of the rows, those that fit worst, left out of each epoch after the warm-up; "auto" estimates it from
         the errors; 0 trains on all rows.
