@@ -209,7 +209,8 @@ class AutoencoderDetector(NeuralDetector):
 
     def _run(self, rows: Any) -> History:
         if self._schemes is None:
-            self._schemes = [self._steps(network) for network in self.networks_]
+            with limited_threads(1):
+                self._schemes = [self._steps(network) for network in self.networks_]
         runs = [
             run_epochs(
                 steps,
@@ -365,9 +366,10 @@ class AutoencoderDetector(NeuralDetector):
 
     def _build(self, architecture: Architecture) -> list[Network]:
         modules = None if self.encoder is None or self.decoder is None else (self.encoder, self.decoder)
-        return build_networks(
-            architecture, self._generators, self._intrinsic_dims(), modules=modules, device=self.device
-        )
+        with limited_threads(1):  # waking others, on a busy machine, costs more than filling some tensors
+            return build_networks(
+                architecture, self._generators, self._intrinsic_dims(), modules=modules, device=self.device
+            )
 
     def _given_dims(self) -> tuple[int, ...]:
         return self.intrinsic_dim if isinstance(self.intrinsic_dim, tuple) else (self.intrinsic_dim,)
@@ -435,7 +437,8 @@ class AutoencoderDetector(NeuralDetector):
 
     def _scoring_networks(self) -> list[Network]:
         if self.scoring_networks_ is None:
-            self.scoring_networks_ = [network.to(dtype=torch.float64) for network in self.networks_]
+            with limited_threads(1):
+                self.scoring_networks_ = [network.to(dtype=torch.float64) for network in self.networks_]
         return self.scoring_networks_
 
     def _check_parameters(self) -> None:
