@@ -147,10 +147,12 @@ class FoldedNetwork:
 
     def _space(self, member: FoldedMember, n_rows: int) -> list[tuple[Tensor, Tensor]]:
         """Memory of this thread for all activations: with the row of ones, and without."""
-        # Fresh memory for every block would cost as much as the arithmetic.
+        # Fresh memory for every block would cost as much as the arithmetic. The decoder writes over what the encoder left
+        # behind, which keeps more of it in the cache; neighbours differ in their number's last bit.
         if getattr(self._own, "n_rows", None) != n_rows:
             widths = [len(weights) for weights in (member.b, *member.between)]
-            ones = [member.b.new_ones(width + 1, n_rows) for width in widths]
-            self._own.space, self._own.n_rows = [(both, both[:-1]) for both in ones], n_rows
+            kinds = [(width, number % 2) for number, width in enumerate(widths)]
+            ones = {kind: member.b.new_ones(kind[0] + 1, n_rows) for kind in kinds}
+            self._own.space, self._own.n_rows = [(ones[kind], ones[kind][:-1]) for kind in kinds], n_rows
         space: list[tuple[Tensor, Tensor]] = self._own.space
         return space
