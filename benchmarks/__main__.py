@@ -20,6 +20,7 @@ ACCURACY = {
     "words": "stop words",
     "brightness": "brightness of pictures",
     "wander": "the authors' recipe from epoch to epoch",
+    "spread": "the same rows, other starts",
 }
 
 

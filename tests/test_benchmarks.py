@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks import data, heldout, measure, page, profiling, reference
+from benchmarks import data, heldout, measure, page, profiling, reference, spread
 from benchmarks.__main__ import ACCURACY, main
 from benchmarks.cases import BENCHMARKS, Run
 from benchmarks.cases import measure as run_benchmark
@@ -152,6 +152,21 @@ def test_data_held_out_is_measured_once_and_what_is_missing_is_said(
     assert "Reuters, smaller topics is left out: RSRAE_DATA" in printed.err
     heldout.main()
     assert capsys.readouterr().out == ""
+
+
+@pytest.mark.shared_data
+def test_the_spread_is_measured_on_the_same_rows_and_continued(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(spread, "RESULTS", tmp_path / "spread.json")
+    monkeypatch.setattr(spread, "TRIALS", {"adbench/glass": ((),)})
+    monkeypatch.setattr(spread, "RECIPES", ("default",))
+    monkeypatch.setattr(spread, "SEEDS", range(2))
+    spread.main()
+    first = capsys.readouterr().out.splitlines()
+    assert len(json.loads(spread.RESULTS.read_text())) == 2
+    spread.main()
+    assert capsys.readouterr().out.splitlines() == first[2:]  # the table alone
 
 
 def test_the_command_measures_stores_and_writes_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

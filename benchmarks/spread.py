@@ -1,0 +1,72 @@
+"""How much a score depends on the random start alone: ``python -m benchmarks.spread`` (needs RSRAE_DATA).
+
+The same rows, five values of ``random_state``: the deviation of the AUC over them, for `RSRAE()` and for the authors'
+recipe; two trials of each data set, c = 0.5. (The seeds of ``rsrae paper run`` draw other rows too.) Every fit is kept
+in benchmarks/results/spread.json as it ends, so a run can be stopped at any point; the table is printed at the end.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from statistics import fmean, stdev
+
+from rsrae.paper.cells import Cell
+from rsrae.paper.measure import detector_of, trial_of
+from rsrae.paper.protocol import Recipe, auc_and_ap
+from rsrae.wholefile import write_text
+
+RESULTS = Path(__file__).parent / "results" / "spread.json"
+SEEDS = range(5)
+RECIPES: tuple[Recipe, Recipe] = ("default", "authors")
+TRIALS: dict[str, tuple[tuple[int, ...], ...]] = {
+    "tiny-imagenet-deep": ((0,), (0, 1, 2)),
+    "newsgroups": ((0,), (0, 1, 2)),
+    "reuters": ((1,), (1, 2)),
+    "adbench/glass": ((),),
+    "adbench/yeast": ((),),
+}
+
+
+def main() -> None:
+    """Measure what the results file does not hold yet, then print the table."""
+    found: dict[str, float] = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
+    for data, trials in TRIALS.items():
+        for classes in trials:
+            for recipe in RECIPES:
+                cell = Cell("spread", data, "rsrae", recipe, classes, 0.5 if classes else None, 0)
+                trial = trial_of(cell)
+                for seed in SEEDS:
+                    name = _key(data, classes, recipe, seed)
+                    if name not in found:
+                        scores = detector_of(replace(cell, seed=seed)).fit(trial.X).anomaly_score(trial.X)
+                        found[name] = round(auc_and_ap(trial.is_outlier, scores)[0], 4)
+                        print(name, found[name], flush=True)
+                        write_text(RESULTS, json.dumps(found, indent=1) + "\n")
+    print(table(found))
+
+
+def table(found: dict[str, float]) -> str:
+    """Mean and deviation over the seeds of every trial, and the mean deviation."""
+    lines = ["| AUC ± deviation over five starts | RSRAE() | authors' |", "|---|---|---|"]
+    deviations: dict[str, list[float]] = {recipe: [] for recipe in RECIPES}
+    for data, trials in TRIALS.items():
+        for classes in trials:
+            cells = []
+            for recipe in RECIPES:
+                aucs = [found[_key(data, classes, recipe, seed)] for seed in SEEDS]
+                deviations[recipe].append(stdev(aucs))
+                cells.append(f"{fmean(aucs):.3f} ± {stdev(aucs):.3f}")
+            named = f"{data}, normal: {', '.join(map(str, classes))}" if classes else data
+            lines.append(f"| {named} | {' | '.join(cells)} |")
+    mean = " | ".join(f"± {fmean(deviations[recipe]):.4f}" for recipe in RECIPES)
+    return "\n".join([*lines, f"| mean | {mean} |"])
+
+
+def _key(data: str, classes: tuple[int, ...], recipe: str, seed: int) -> str:
+    return "|".join((data, "-".join(map(str, classes)), recipe, str(seed)))
+
+
+if __name__ == "__main__":
+    main()
