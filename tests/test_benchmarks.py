@@ -154,12 +154,11 @@ def test_data_held_out_is_measured_once_and_what_is_missing_is_said(
     assert capsys.readouterr().out == ""
 
 
-@pytest.mark.shared_data
 def test_the_spread_is_measured_on_the_same_rows_and_continued(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(spread, "RESULTS", tmp_path / "spread.json")
-    monkeypatch.setattr(spread, "TRIALS", {"adbench/glass": ((),)})
+    monkeypatch.setattr(spread, "TRIALS", {"swiss-roll": ((),)})
     monkeypatch.setattr(spread, "RECIPES", ("default",))
     monkeypatch.setattr(spread, "SEEDS", range(2))
     spread.main()
