@@ -399,7 +399,8 @@ class AutoencoderDetector(NeuralDetector):
 
         While fitting on one thread: several keep some memory each, and networks of images have a thread each.
         """
-        scorers = [member.for_scoring() for member in members]
+        with limited_threads(1):
+            scorers = [member.for_scoring() for member in members]
         return score_blocks(
             rows,
             lambda batch: torch.cat([self._errors_by(scorer, batch) for scorer in scorers]),

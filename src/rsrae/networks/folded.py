@@ -147,8 +147,8 @@ class FoldedNetwork:
 
     def _space(self, member: FoldedMember, n_rows: int) -> list[tuple[Tensor, Tensor]]:
         """Memory of this thread for all activations: with the row of ones, and without."""
-        # Fresh memory for every block would cost as much as the arithmetic. The decoder writes over what the encoder left
-        # behind, which keeps more of it in the cache; neighbours differ in their number's last bit.
+        # Fresh memory for every block would cost as much as the arithmetic. The decoder writes over what the encoder
+        # left behind, which keeps more of it in the cache; two layers in a row never share.
         if getattr(self._own, "n_rows", None) != n_rows:
             widths = [len(weights) for weights in (member.b, *member.between)]
             kinds = [(width, number % 2) for number, width in enumerate(widths)]
