@@ -417,7 +417,9 @@ class AutoencoderDetector(NeuralDetector):
     def _scores_by(self, members: Sequence[Network | Neighbours], X: Rows, n_threads: int | None = None) -> Tensor:
         # Dense rows come in even blocks, sparse ones in double precision: a row scores the same in any company.
         rows: AnyRows = self._rows_to_score(X) if sp.issparse(X) else self._dense_rows(X)
-        return self._errors(members, rows, n_threads)
+        scores = self._errors(members, rows, n_threads)
+        with limited_threads(1):
+            return scores.double()
 
     def _dense_rows(self, X: npt.NDArray[Any]) -> DenseRows:
         return DenseRows(X, self.preprocessor_, device=self.device, cache=False, even=True)

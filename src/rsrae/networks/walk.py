@@ -15,7 +15,7 @@ from rsrae.training import limited_threads
 
 
 def score_blocks(rows: AnyRows, score: Callable[[Batch], Tensor], *, n_threads: int = 1) -> Tensor:
-    """What ``score`` says of every row, ``(scores, rows)`` in double precision; it is asked for a block at a time.
+    """What ``score`` says of every row, ``(scores, rows)``; it is asked for a block at a time.
 
     Threads take whole blocks, and the kernels inside use one: blocks are too small to be shared between threads, and so
     a row scores the same to the last bit on any number of them.
@@ -31,7 +31,7 @@ def score_blocks(rows: AnyRows, score: Callable[[Batch], Tensor], *, n_threads: 
             block = score(rows.block(start, size))[:, : rows.n_rows - start]
             if scores is None:
                 # Written into one tensor: many small ones among large temporaries would leave the heap full of holes.
-                scores = block.new_empty(len(block), rows.n_rows, dtype=torch.float64)
+                scores = block.new_empty(len(block), rows.n_rows)
             scores[:, start : start + size] = block
 
     starts = range(0, rows.n_rows, size)
