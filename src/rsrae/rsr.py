@@ -170,8 +170,11 @@ def projection_gradient(
     *,
     code: Tensor | None = None,
     with_latent: bool = False,
+    out: Tensor | None = None,
 ) -> ProjectionGradient:
     """RSR1 and its derivative in A, for every member; with ``with_latent`` also in the latents.
+
+    The derivative in A is written into ``out``, if given.
 
     With ``C = Z A`` (``code``, if it is known already), the residual ``R = Z - C A'`` and the diagonal S that makes
     ``dL/dR = S R``::
@@ -184,18 +187,20 @@ def projection_gradient(
     loss, scale = weighted_mean_power(floored_norms(pull), q, weights)
     pull.mul_(scale.unsqueeze(-1))  # -S R
     in_plane_t = torch.bmm(A_t, pull.mT)  # (-S R A)'
-    in_A = torch.baddbmm(torch.bmm(code.mT, pull), in_plane_t, latent).mT
+    in_A_t = None if out is None else out.mT
+    in_A = torch.baddbmm(torch.bmm(code.mT, pull), in_plane_t, latent, out=in_A_t).mT
     in_latent = torch.baddbmm(pull, in_plane_t.mT, A_t, beta=-1) if with_latent else None
     return ProjectionGradient(loss, in_A, in_latent)
 
 
-def orthogonality_gradient(A: Tensor, identity: Tensor) -> tuple[Tensor, Tensor]:
-    """RSR2 and its derivative ``4 A (A'A - I)``; ``identity`` is I ``(members, d, d)``, with zeros for columns of A
-    that are not in use.
+def orthogonality_gradient(A: Tensor, identity: Tensor, *, out: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """RSR2 and its derivative ``4 A (A'A - I)``, written into ``out`` if given; ``identity`` is I
+    ``(members, d, d)``, with zeros for columns of A that are not in use.
     """
     A_t = A.mT
     excess = torch.baddbmm(identity, A_t, A, beta=-1)
-    return excess.square().sum(dim=(-2, -1)), torch.baddbmm(A_t, excess, A_t, beta=0, alpha=4).mT
+    in_A_t = None if out is None else out.mT
+    return excess.square().sum(dim=(-2, -1)), torch.baddbmm(A_t, excess, A_t, beta=0, alpha=4, out=in_A_t).mT
 
 
 def narrow_product(left: Tensor, right: Tensor) -> Tensor:

@@ -131,10 +131,9 @@ def projection_step(
     optimiser = Adam(network.parameters[first:stop], buffer, learning_rate)
 
     def gradient(batch: Batch, weights: Tensor | None) -> Tensor:
-        loss, gradient_in_A, in_latent = projection_gradient(
-            network.latent, network.A, q, weights, code=network.code, with_latent=scope == "encoder"
+        loss, _, in_latent = projection_gradient(
+            network.latent, network.A, q, weights, code=network.code, with_latent=scope == "encoder", out=in_A
         )
-        in_A.copy_(gradient_in_A)
         if in_latent is not None:
             network.encoder_gradient(in_latent, buffer)
         return loss
@@ -150,9 +149,7 @@ def orthogonality_step(network: Network, *, learning_rate: float, threshold: flo
     optimiser = Adam(network.parameters[start:stop], buffer, learning_rate)
 
     def gradient(batch: Batch, weights: Tensor | None) -> Tensor:
-        loss, gradient_in_A = orthogonality_gradient(network.A, network.identity)
-        in_A.copy_(gradient_in_A)
-        return loss
+        return orthogonality_gradient(network.A, network.identity, out=in_A)[0]
 
     return Step("orthogonality", gradient, optimiser.step, threshold)
 
