@@ -113,7 +113,7 @@ def seeds_table() -> str:
     by_seed = [cells(seed=seed) for seed in SEEDS]
     lines: dict[str, dict[str, str]] = {}
     for group, methods in by_seed[0].items():
-        trials = methods["RSRAE()"].keys() if "RSRAE()" in methods else set()
+        trials = methods.get("RSRAE()", {}).keys() & by_seed[1][group]["RSRAE()"] & by_seed[2][group]["RSRAE()"]
         for name in NAMES:
             runs = [found[group][name] for found in by_seed]
             if trials and all(trials <= run.keys() for run in runs):
