@@ -59,9 +59,7 @@ def swiss_roll() -> None:
 
 def collapse() -> None:
     """Picture and tables of decision 6."""
-    command = [sys.executable, "examples/collapse.py", str(PICTURES)]
-    tables = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
-    fill(DOCS / "decisions" / "0006-collapse.md", tables)
+    fill(DOCS / "decisions" / "0006-collapse.md", _output(sys.executable, "examples/collapse.py", str(PICTURES)))
 
 
 def which_detector() -> None:
@@ -80,6 +78,7 @@ def which_detector() -> None:
         "ImageNet; Reuters topics after the five largest, words as `rsrae detect` reads them. Bold is the best "
         "AUC; the best AP is often another's:"
     )
+    by_start = "The same items, five random starts (`python -m benchmarks.spread`):"
     beside = "Beside the best figures published for this protocol that we know of (on other samples of the same data):"
     parts = (
         table(found),
@@ -87,6 +86,8 @@ def which_detector() -> None:
         table(means_by_ratio()),
         by_seed,
         seeds_table(),
+        by_start,
+        _output(sys.executable, "-m", "benchmarks.spread"),
         heldout,
         table(heldout_means()),
         beside,
@@ -174,6 +175,10 @@ class Browser:
 
 def _run(*command: str) -> None:
     subprocess.run(command, cwd=ROOT, check=True)
+
+
+def _output(*command: str) -> str:
+    return subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
 
 
 PARTS: dict[str, Callable[[], None]] = {
