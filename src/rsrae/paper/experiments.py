@@ -447,7 +447,8 @@ _EXPERIMENTS = {
             "documents and deep features); elsewhere there is one seed, and c = 0.1, 0.5, 0.9. At c = 0.1 and 0.9, "
             "RSRAE has all classes of documents and deep features with the authors' recipe and our default; else it "
             "has one class, as have DSEBM, DAGMM and GT everywhere (GT has all of Caltech 101 at c = 0.5). "
-            "On Fashion-MNIST, the networks have c = 0.5, and RSRAE has three classes (ten with the authors' recipe). "
+            "On Fashion-MNIST, the networks have c = 0.5, and RSRAE has three classes (ten, and two seeds, with the "
+            "authors' recipe). "
             "GT's network is narrower than the published one.",
             _main,
         ),
