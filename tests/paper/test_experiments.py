@@ -4,16 +4,8 @@ import pytest
 
 from rsrae.errors import ParameterError
 from rsrae.paper import datasets
-from rsrae.paper.experiments import (
-    CALTECH_LATENT_DIM,
-    DIMENSIONS,
-    NEURAL,
-    PAPER_DATA,
-    describe,
-    experiment,
-    ids,
-    plan,
-)
+from rsrae.paper.experiments import describe, experiment, ids, plan
+from rsrae.paper.plans import CALTECH_LATENT_DIM, DIMENSIONS, NEURAL, PAPER_DATA
 
 
 def test_every_experiment_of_the_list_is_there() -> None:

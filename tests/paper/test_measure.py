@@ -8,7 +8,7 @@ from scipy.stats import spearmanr
 from rsrae.detectors import make_detector
 from rsrae.errors import ParameterError
 from rsrae.paper.cells import Cell
-from rsrae.paper.experiments import CALTECH_LATENT_DIM, ids, plan
+from rsrae.paper.experiments import ids, plan
 from rsrae.paper.measure import (
     centroid_scores,
     detector_of,
@@ -16,6 +16,7 @@ from rsrae.paper.measure import (
     measure,
     rank_correlation,
 )
+from rsrae.paper.plans import CALTECH_LATENT_DIM
 
 ROLL = Cell("swiss-roll", "swiss-roll", "ae", "paper", (), None, 0, params=(("epochs", 2),))
 

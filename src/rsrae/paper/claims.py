@@ -14,7 +14,7 @@ from statistics import fmean
 from typing import Any, Literal
 
 from rsrae.paper import datasets, experiments
-from rsrae.paper.experiments import DIMENSIONS, LAMBDAS, LEARNING_RATES, PAPER_DATA
+from rsrae.paper.plans import CALTECH_LATENT_DIM, DIMENSIONS, LAMBDAS, LEARNING_RATES, PAPER_DATA
 from rsrae.paper.results import Row
 from rsrae.paper.tables import METHOD_TITLES, number, planned_rows
 
@@ -231,7 +231,7 @@ def _stable(results: Results, experiment: str, parameter: str, values: Sequence[
 
 
 def _poor_at_full_width(results: Results) -> Iterator[Part]:
-    wide = experiments.CALTECH_LATENT_DIM
+    wide = CALTECH_LATENT_DIM
     for recipe in ("authors", "paper"):
         method = Method("rsrae", recipe)
         narrow, full = (

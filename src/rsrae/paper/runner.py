@@ -24,8 +24,9 @@ from typing import Any
 from rsrae.errors import ParameterError, SourceError
 from rsrae.paper import datasets
 from rsrae.paper.cells import Cell, is_current
-from rsrae.paper.experiments import Profile, plan
+from rsrae.paper.experiments import plan
 from rsrae.paper.measure import environment, measure
+from rsrae.paper.plans import Profile
 from rsrae.paper.results import Row, appending, finished_rows, read_rows
 
 Measure = Callable[[Cell], dict[str, Any]]

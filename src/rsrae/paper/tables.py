@@ -15,7 +15,8 @@ from typing import Any
 
 from rsrae.paper import datasets
 from rsrae.paper.cells import Cell, Value, is_current
-from rsrae.paper.experiments import Profile, experiment, plan
+from rsrae.paper.experiments import experiment, plan
+from rsrae.paper.plans import Profile
 from rsrae.paper.results import Row, finished_rows
 
 METHOD_TITLES = {
