@@ -359,6 +359,7 @@ _CHANGES: tuple[tuple[str, dict[str, Value]], ...] = (
     ("table", {"normalisation": None}),
     ("", {"normalise_code": False}),
     ("table", {"tame": False}),
+    ("table", {"scored_by": "euclidean"}),
     ("", {"rsr_scope": "A"}),
     ("", {"rsr_scope": "encoder"}),
     ("", {"learning_rate": 0.00025, "epochs": 200}),
