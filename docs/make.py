@@ -74,7 +74,7 @@ def which_detector() -> None:
     )
     heldout = (
         "Outside the trials that settings were compared on (`python -m benchmarks.heldout`; one seed): scikit-learn's "
-        "digits, which decisions 6 and 8 have looked at; another network's features of the same pictures of Tiny "
+        "digits, which decisions 6, 8 and 10 have looked at; another network's features of the same pictures of Tiny "
         "ImageNet; Reuters topics after the five largest, words as `rsrae detect` reads them. Bold is the best "
         "AUC; the best AP is often another's:"
     )
