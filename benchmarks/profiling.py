@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +21,7 @@ from rsrae.networks.dense import DenseNetwork
 from rsrae.networks.network import orthogonality_step, projection_step, reconstruction_step
 from rsrae.networks.rows import AnyRows, make_rows
 from rsrae.preprocessing import fit_preprocessor
-from rsrae.training import Step, limited_threads, run_epochs, train
+from rsrae.training import Adam, Step, limited_threads, run_epochs, train
 
 PARTS = {
     "rows": "taking the rows of a batch",
@@ -61,13 +62,11 @@ def epoch_by_part(X: npt.NDArray[np.float32], *, hidden: tuple[int, ...], intrin
     rows, steps = _ingredients(X, hidden, intrinsic_dim)
     _train(steps, rows)
     watch = Stopwatch()
-    watched = [
-        replace(step, gradient=watch.around(step.name, step.gradient), apply=watch.around("update", step.apply))
-        for step in steps
-    ]
-    began = time.perf_counter()
-    _train(watched, WatchedRows(rows, watch))
-    whole = time.perf_counter() - began
+    watched = [replace(step, gradient=watch.around(step.name, step.gradient)) for step in steps]
+    with patch.object(Adam, "step", watch.around("update", Adam.step)):
+        began = time.perf_counter()
+        _train(watched, WatchedRows(rows, watch))
+        whole = time.perf_counter() - began
     return {**watch.seconds, "loop": whole - sum(watch.seconds.values())}
 
 

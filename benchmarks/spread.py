@@ -25,6 +25,8 @@ TRIALS: dict[str, tuple[tuple[int, ...], ...]] = {
     "tiny-imagenet-deep": ((0,), (0, 1, 2)),
     "newsgroups": ((0,), (0, 1, 2)),
     "reuters": ((1,), (1, 2)),
+    "caltech-101": ((0,), (0, 1, 2)),
+    "fashion-mnist": ((0,), (0, 1, 2)),
     "adbench/glass": ((),),
     "adbench/yeast": ((),),
 }

@@ -58,21 +58,23 @@ class Watcher:
     """A step that adds up its batches and counts its updates."""
 
     def __init__(self, losses: list[float] | None = None) -> None:
-        self.losses, self.n_updates, self.n_gradients = losses, 0, 0
+        self.losses, self.n_gradients = losses, 0
         self.weights: list[Tensor | None] = []
+        self.adam = Adam(torch.zeros(1), torch.zeros(1), 0.1)
 
     def gradient(self, batch: Tensor, weights: Tensor | None) -> Tensor:
         self.weights.append(weights)
         self.n_gradients += 1
         if self.losses is not None:
-            return torch.full((batch.shape[0],), self.losses[self.n_gradients - 1])
-        return batch.mean(dim=1)
+            return torch.full((batch.shape[0], 1), self.losses[self.n_gradients - 1])
+        return batch
 
-    def apply(self) -> None:
-        self.n_updates += 1
+    @property
+    def n_updates(self) -> int:
+        return int(self.adam.counts[0])
 
     def step(self, name: str = "sum", threshold: float = 0.0) -> Step[Tensor]:
-        return Step(name, self.gradient, self.apply, threshold)
+        return Step(name, self.gradient, self.adam, threshold)
 
 
 def seeded() -> torch.Generator:
@@ -150,18 +152,31 @@ def test_the_learning_curve_is_the_mean_over_rows_of_each_loss() -> None:
     assert history.losses == {"a": [pytest.approx(4.5)] * 2, "b": [pytest.approx(7.0)] * 2}
 
 
-def test_gradients_of_all_steps_are_taken_before_any_update() -> None:
-    events: list[str] = []
+@pytest.mark.parametrize("rates", [(0.1, 0.1), (0.1, 0.2)])
+def test_gradients_of_all_steps_are_taken_before_any_update(rates: tuple[float, float]) -> None:
+    parameters, gradients = torch.zeros(1), torch.ones(1)
+    seen: list[float] = []
 
-    def step(name: str) -> Step[Tensor]:
-        def gradient(batch: Tensor, weights: Tensor | None) -> Tensor:
-            events.append(f"gradient {name}")
-            return torch.ones(1)
+    def gradient(batch: Tensor, weights: Tensor | None) -> Tensor:
+        seen.append(parameters.item())
+        return torch.ones(1, 1)
 
-        return Step(name, gradient, lambda: events.append(f"apply {name}"))
+    steps = [Step(str(number), gradient, Adam(parameters, gradients, rate)) for number, rate in enumerate(rates)]
+    train_one(steps, Numbers(2), epochs=2, batch_size=2, generator=seeded())
+    after = pytest.approx(-sum(rates))  # the first update of Adam is as long as its learning rate
+    assert seen == [0.0, 0.0, after, after]
 
-    train_one([step("a"), step("b")], Numbers(2), epochs=1, batch_size=2, generator=seeded())
-    assert events == ["gradient a", "gradient b", "apply a", "apply b"]
+
+def test_a_loss_may_be_made_of_its_terms_in_another_way_than_by_their_mean() -> None:
+    step = Step("total", lambda batch, weights: batch, Watcher().adam, loss=lambda terms: terms.sum(dim=-1))
+    history = train_one([step], Numbers(10), epochs=1, batch_size=10, generator=seeded())
+    assert history.losses == {"total": [pytest.approx(45.0)]}
+
+
+def test_a_threshold_is_held_against_the_loss_and_not_against_its_terms() -> None:
+    watcher = Watcher()  # the terms are 0, 1, 2 and 3
+    train_one([watcher.step(threshold=1.6)], Numbers(4), epochs=1, batch_size=4, generator=seeded())
+    assert watcher.n_updates == 0
 
 
 def test_a_step_rests_while_its_loss_is_not_above_its_threshold() -> None:
@@ -278,6 +293,31 @@ def test_adam_moves_like_that_of_torch(dtype: torch.dtype, tolerance: float) -> 
         adam.step()
         reference.step()
     torch.testing.assert_close(ours, theirs.detach(), rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("rates", [(0.01, 0.01, 0.01), (0.01, 0.1, 0.1), (0.01, 0.02, 0.03)])
+def test_optimisers_together_move_what_they_share_as_one_after_the_other(rates: tuple[float, ...]) -> None:
+    generator = seeded()
+    start = torch.randn(40, generator=generator, dtype=torch.float64)
+
+    def optimisers(parameters: Tensor) -> list[Adam]:
+        slices = parameters, parameters[10:20], parameters[10:20]
+        return [Adam(part, torch.zeros_like(part), rate) for part, rate in zip(slices, rates, strict=True)]
+
+    in_turn, at_once = start.clone(), start.clone()
+    singles, parts = optimisers(in_turn), optimisers(at_once)
+    merged = Adam.together(parts)
+    assert len(merged) == len(set(rates))
+    for _ in range(20):
+        for single, part in zip(singles, parts, strict=True):
+            gradient = torch.randn(single.gradients[0].shape, generator=generator, dtype=torch.float64)
+            single.gradients[0].copy_(gradient)
+            part.gradients[0].copy_(gradient)
+            single.step()
+        for optimiser in merged:
+            optimiser.step()
+    torch.testing.assert_close(at_once, in_turn, rtol=1e-12, atol=1e-14)
+    assert [part.counts[0].item() for part in parts] == [20, 20, 20]
 
 
 def test_a_limit_on_threads_ends_with_its_block_even_after_an_error() -> None:

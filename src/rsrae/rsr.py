@@ -122,13 +122,13 @@ def projection_loss(latent: Tensor, A: Tensor, q: float = 1.0) -> Tensor:
 
 def orthogonality_penalty(A: Tensor) -> Tensor:
     """RSR2: ``||A'A - I||_F ** 2``."""
-    return _gram_excess(A).square().sum(dim=(-2, -1))
+    return sum_of_squares(A.mT @ A - torch.eye(A.shape[-1], dtype=A.dtype, device=A.device))
 
 
 class PowerLoss(NamedTuple):
-    """A weighted mean of powers of row norms, and its derivative in the residuals."""
+    """A weighted mean of powers of row norms, as its terms, and its derivative in the residuals."""
 
-    loss: Tensor  # (...)
+    terms: Tensor  # (..., rows): the loss is their mean
     gradient: Tensor  # (..., rows, width)
 
 
@@ -139,32 +139,35 @@ def power_loss_gradient(
 
     ``in_place`` writes the derivative over the residuals.
     """
-    loss, scale = weighted_mean_power(floored_norms(residual), power, weights)
-    scale = scale.unsqueeze(-1)
-    return PowerLoss(loss, residual.mul_(scale) if in_place else residual * scale)
+    terms, slopes = weighted_powers(floored_norms(residual), power, weights)
+    scale = slopes.unsqueeze(-1).div_(residual.shape[-2])
+    return PowerLoss(terms, residual.mul_(scale) if in_place else residual * scale)
 
 
-def weighted_mean_power(norms: Tensor, power: float, weights: Tensor | None) -> tuple[Tensor, Tensor]:
-    """The mean of ``norms ** power``, and the factor that turns a residual into its gradient."""
+def weighted_powers(norms: Tensor, power: float, weights: Tensor | None) -> tuple[Tensor, Tensor]:
+    """The terms ``norms ** power``, weighted, whose mean over rows is a loss; and what, divided by the number of rows,
+    turns a residual into its gradient.
+    """
     powers = norms if power == 1 else norms.pow(power)
     slopes = norms.reciprocal() if power == 1 else norms.pow(power - 2).mul_(power)
     if weights is None:
-        return powers.mean(dim=-1), slopes.mul_(1.0 / norms.shape[-1])
-    shares = weights / weights.sum(dim=-1, keepdim=True).clamp_min(1e-12)
-    return (shares * powers).sum(dim=-1), slopes.mul_(shares)
+        return powers, slopes
+    relative = weights / weights.mean(dim=-1, keepdim=True).clamp_min(1e-12)
+    return relative * powers, slopes.mul_(relative)
 
 
 class ProjectionGradient(NamedTuple):
-    """RSR1 with its derivatives in A and in the latents."""
+    """RSR1, as the terms whose mean it is, with its derivatives in A and in the latents."""
 
-    loss: Tensor  # (members,)
-    in_A: Tensor  # (members, D, d)
+    terms: Tensor  # (members, rows)
+    in_A_t: Tensor  # (members, d, D)
     in_latent: Tensor | None  # (members, rows, D)
 
 
 def projection_gradient(
     latent: Tensor,
     A: Tensor,
+    excess: Tensor,
     q: float = 1.0,
     weights: Tensor | None = None,
     *,
@@ -172,35 +175,43 @@ def projection_gradient(
     with_latent: bool = False,
     out: Tensor | None = None,
 ) -> ProjectionGradient:
-    """RSR1 and its derivative in A, for every member; with ``with_latent`` also in the latents.
+    """RSR1 and its derivative in A', for every member; with ``with_latent`` also in the latents.
 
-    The derivative in A is written into ``out``, if given.
+    The derivative in A' is written into ``out``, if given.
 
-    With ``C = Z A`` (``code``, if it is known already), the residual ``R = Z - C A'`` and the diagonal S that makes
-    ``dL/dR = S R``::
+    With ``C = Z A`` (``code``, if it is known already), the residual ``R = Z - C A'``, the diagonal S that makes
+    ``dL/dR = S R``, and ``E = A'A - I`` (``excess``), so that ``R A = -C E``::
 
-        dL/dA = -(Z' S R A + R' S C)        dL/dZ = S R - (S R A) A'
+        dL/dA = -(Z' S R A + R' S C) = Z' (S C) E - R' (S C)        dL/dZ = S R - (S R A) A' = S (R + C E A')
     """
     A_t = A.mT
     code = narrow_product(latent, A) if code is None else code  # (members, rows, d)
     pull = torch.baddbmm(latent, code, A_t, beta=-1)  # -R
-    loss, scale = weighted_mean_power(floored_norms(pull), q, weights)
-    pull.mul_(scale.unsqueeze(-1))  # -S R
-    in_plane_t = torch.bmm(A_t, pull.mT)  # (-S R A)'
-    in_A_t = None if out is None else out.mT
-    in_A = torch.baddbmm(torch.bmm(code.mT, pull), in_plane_t, latent, out=in_A_t).mT
-    in_latent = torch.baddbmm(pull, in_plane_t.mT, A_t, beta=-1) if with_latent else None
-    return ProjectionGradient(loss, in_A, in_latent)
+    terms, slopes = weighted_powers(floored_norms(pull), q, weights)
+    each = 1.0 / latent.shape[-2]
+    scaled_t = code.mT * slopes.unsqueeze(-2)  # (S C)'
+    in_plane_t = torch.bmm(excess, scaled_t)  # (S C E)'
+    in_A_t = torch.baddbmm(torch.bmm(scaled_t, pull), in_plane_t, latent, beta=each, alpha=each, out=out)
+    in_latent = None
+    if with_latent:
+        in_latent = torch.baddbmm(pull.mul_(slopes.unsqueeze(-1)), in_plane_t.mT, A_t, beta=-each, alpha=each)
+    return ProjectionGradient(terms, in_A_t, in_latent)
 
 
-def orthogonality_gradient(A: Tensor, identity: Tensor, *, out: Tensor | None = None) -> tuple[Tensor, Tensor]:
-    """RSR2 and its derivative ``4 A (A'A - I)``, written into ``out`` if given; ``identity`` is I
-    ``(members, d, d)``, with zeros for columns of A that are not in use.
-    """
+def orthogonality_gradient(A: Tensor, excess: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The derivative ``4 (A'A - I) A'`` of RSR2 in A', written into ``out`` if given."""
     A_t = A.mT
-    excess = torch.baddbmm(identity, A_t, A, beta=-1)
-    in_A_t = None if out is None else out.mT
-    return excess.square().sum(dim=(-2, -1)), torch.baddbmm(A_t, excess, A_t, beta=0, alpha=4, out=in_A_t).mT
+    return torch.baddbmm(A_t, excess, A_t, beta=0, alpha=4, out=out)
+
+
+def gram_excess(A: Tensor, identity: Tensor) -> Tensor:
+    """``A'A - I``; ``identity`` is I ``(members, d, d)``, with zeros for columns of A that are not in use."""
+    return torch.baddbmm(identity, A.mT, A, beta=-1)
+
+
+def sum_of_squares(excess: Tensor) -> Tensor:
+    """RSR2 of ``A'A - I``."""
+    return excess.square().sum(dim=(-2, -1))
 
 
 def narrow_product(left: Tensor, right: Tensor) -> Tensor:
@@ -210,10 +221,6 @@ def narrow_product(left: Tensor, right: Tensor) -> Tensor:
     comes with torch for CPUs (docs/performance.md).
     """
     return torch.bmm(right.mT, left.mT).mT
-
-
-def _gram_excess(A: Tensor) -> Tensor:
-    return A.mT @ A - torch.eye(A.shape[-1], dtype=A.dtype, device=A.device)
 
 
 def _check_power(name: str, power: float) -> None:

@@ -9,7 +9,9 @@ has its own initial values, its own order of the rows and its own selection of t
 from __future__ import annotations
 
 import contextlib
+import copy
 import itertools
+import operator
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,8 +21,9 @@ from typing import Generic, Literal, NamedTuple, Protocol, TypeVar
 import torch
 from torch import Tensor
 
-# Losses are added up once for so many batches: for each of them it would be one more small kernel, and over an epoch
-# of many they would lie all over the memory between large temporaries, which could then not be given back.
+# Losses are made of their terms once for so many batches: for each of them it would be one or two more small kernels,
+# and over an epoch of many they would lie all over the memory between large temporaries, which could then not be given
+# back.
 BATCHES_SUMMED = 64
 
 BatchT = TypeVar("BatchT")
@@ -38,14 +41,20 @@ class Rows(Protocol[BatchT_co]):
         ...
 
 
+def mean_of_terms(terms: Tensor) -> Tensor:
+    """A loss that has a term for every row."""
+    return terms.mean(dim=-1)
+
+
 @dataclass(frozen=True)
 class Step(Generic[BatchT_contra]):
     """One loss of a training scheme and the update it causes."""
 
     name: str
-    gradient: Callable[[BatchT_contra, Tensor | None], Tensor]  # batch, row weights -> loss (members,)
-    apply: Callable[[], None]
+    gradient: Callable[[BatchT_contra, Tensor | None], Tensor]  # batch, row weights -> terms (members, ...)
+    optimiser: Adam
     threshold: float = 0.0  # the step rests while its loss is not above this (eps_AE, eps_RSR1, eps_RSR2)
+    loss: Callable[[Tensor], Tensor] = mean_of_terms  # terms (..., members, terms) -> loss (..., members)
 
 
 class Selection(NamedTuple):
@@ -196,27 +205,47 @@ def limited_threads(n_threads: int | None) -> Iterator[None]:
 
 
 class Adam:
-    """Adam (Kingma and Ba 2015) over one flat buffer: one kernel call, whatever the number of layers."""
+    """Adam (Kingma and Ba 2015) over flat buffers: one kernel call, whatever the number of layers."""
 
     def __init__(self, parameters: Tensor, gradients: Tensor, learning_rate: float) -> None:
         self.parameters, self.gradients = [parameters], [gradients]
         self.learning_rate = learning_rate
         self.means = [torch.zeros_like(parameters)]
         self.squares = [torch.zeros_like(parameters)]
-        self.count = [torch.zeros((), dtype=torch.float32, device=parameters.device)]
+        self.counts = [torch.zeros((), dtype=torch.float32, device=parameters.device)]
+        self._one = torch.ones_like(self.counts[0])  # a number would be made a tensor for every update
+
+    @classmethod
+    def together(cls, optimisers: Sequence[Adam]) -> list[Adam]:
+        """Optimisers that do what these would one after the other, in as few kernel calls as can be."""
+        # The kernel for CPUs takes buffers in turn, so that two of them may hold the same parameters; others do not.
+        if any(buffer.device.type != "cpu" for optimiser in optimisers for buffer in optimiser.parameters):
+            return list(optimisers)
+        merged: dict[float, Adam] = {}
+        for optimiser in optimisers:
+            rate = optimiser.learning_rate
+            merged[rate] = merged[rate]._and(optimiser) if rate in merged else optimiser
+        return list(merged.values())
+
+    def _and(self, other: Adam) -> Adam:
+        both = copy.copy(self)
+        for name in ("parameters", "gradients", "means", "squares", "counts"):
+            setattr(both, name, getattr(self, name) + getattr(other, name))
+        return both
 
     def step(self) -> None:
         """Move the parameters against the gradients."""
         # The kernel behind torch.optim.Adam(fused=True), called directly: on networks this small the optimiser's
         # own bookkeeping costs more than the update. A test holds it to torch.optim.Adam.
-        self.count[0] += 1
+        for count in self.counts:
+            count.add_(self._one)
         torch._fused_adam_(
             self.parameters,
             self.gradients,
             self.means,
             self.squares,
             [],
-            self.count,
+            self.counts,
             lr=self.learning_rate,
             beta1=0.9,
             beta2=0.999,
@@ -231,21 +260,30 @@ def _run_epoch(
     steps: Sequence[Step[BatchT]], rows: Rows[BatchT], index: Tensor, weights: Tensor | None, batch_size: int
 ) -> list[float]:
     totals = [0.0] * len(steps)
+    everything = Adam.together([step.optimiser for step in steps])
+    never_rests = all(step.threshold == 0 for step in steps)
     for bounds in _in_parts(batch_bounds(index.shape[1], batch_size), BATCHES_SUMMED):
         seen: list[list[Tensor]] = []
-        shares: list[float] = []
+        n_rows: list[int] = []
         for start, stop in bounds:
             batch = rows.take(index[:, start:stop])
             batch_weights = None if weights is None else weights[:, start:stop]
-            losses = [step.gradient(batch, batch_weights) for step in steps]
-            for step, loss in zip(steps, losses, strict=True):
-                if step.threshold == 0 or bool((loss > step.threshold).any()):
-                    step.apply()
-            seen.append(losses)
-            shares.append((stop - start) / index.shape[1])
+            terms = [step.gradient(batch, batch_weights) for step in steps]
+            for optimiser in everything if never_rests else Adam.together(_due(steps, terms)):
+                optimiser.step()
+            seen.append(terms)
+            n_rows.append(stop - start)
         for number, of_step in enumerate(zip(*seen, strict=True)):
-            totals[number] += _weighted_sum(of_step, shares)
+            totals[number] += _sum_over_rows(steps[number], of_step, n_rows) / index.shape[1]
     return totals
+
+
+def _due(steps: Sequence[Step[BatchT]], terms: Sequence[Tensor]) -> list[Adam]:
+    return [
+        step.optimiser
+        for step, of_step in zip(steps, terms, strict=True)
+        if step.threshold == 0 or bool((step.loss(of_step) > step.threshold).any())
+    ]
 
 
 def _in_parts(bounds: Iterator[tuple[int, int]], size: int) -> Iterator[list[tuple[int, int]]]:
@@ -253,9 +291,13 @@ def _in_parts(bounds: Iterator[tuple[int, int]], size: int) -> Iterator[list[tup
         yield part
 
 
-def _weighted_sum(losses: Sequence[Tensor], shares: Sequence[float]) -> float:
-    means = torch.stack([*losses]).mean(dim=1)
-    return float(means @ means.new_tensor(shares))
+def _sum_over_rows(step: Step[BatchT], terms: Sequence[Tensor], n_rows: Sequence[int]) -> float:
+    """The loss of every batch (a mean over members), times its rows, added up."""
+    total = 0.0
+    for size, group in itertools.groupby(zip(n_rows, terms, strict=True), key=operator.itemgetter(0)):
+        alike = torch.stack([of_batch for _, of_batch in group])  # (batches, members, ...)
+        total += size * float(step.loss(alike).mean(dim=1).sum())
+    return total
 
 
 def _orders(index: Tensor, generator: torch.Generator) -> Tensor:

@@ -43,7 +43,7 @@ def test_the_rest_is_the_best_one_for_what_the_network_says(penalty: str, networ
     x_hat, s = network.reconstruct(x), splitter.rest(network, x)
 
     def objective(s: torch.Tensor) -> float:
-        return float((x - x_hat - s).square().sum() / (2 * 8) + splitter.cost(s)[0])
+        return float((x - x_hat - s).square().sum() / (2 * 8) + splitter.cost(s).mean())
 
     best = objective(s)
     for seed in range(20):
@@ -63,12 +63,12 @@ def test_the_step_returns_the_objective_and_leaves_its_gradient(network: DenseNe
     s = splitter.rest(network, x)
     clean = x - s
     step = decomposition_step(network, splitter, learning_rate=1e-3, weight_decay=0.1)
-    loss = step.gradient(x, None)
+    loss = step.loss(step.gradient(x, None))
     error = (clean - network.reconstruct(clean)).square().sum(-1).mean() / 2
     torch.testing.assert_close(loss, (error + 0.5 * s.abs().sum(-1).mean())[None])
     with_decay = network.gradients.clone()
     network.gradient(clean, 2.0, None)
     torch.testing.assert_close(with_decay, network.gradients / 2 + 0.1 * network.parameters)
     before = network.parameters.clone()
-    step.apply()
+    step.optimiser.step()
     assert not torch.equal(before, network.parameters)

@@ -65,7 +65,7 @@ def test_the_step_leaves_the_gradient_of_its_loss_in_the_network(generator: torc
     parameters = list(network.module.parameters())
     expected = torch.autograd.grad(loss, parameters)
     (step,) = detector._steps(network)
-    torch.testing.assert_close(step.gradient(x[None], None), loss.detach()[None])
+    torch.testing.assert_close(step.loss(step.gradient(x[None], None)), loss.detach()[None])
     torch.testing.assert_close([p.grad for p in parameters], list(expected), rtol=1e-4, atol=1e-5)
 
 

@@ -62,7 +62,7 @@ def autograd_loss(module: Autoencoder, x: Tensor, p: float, weights: Tensor | No
 def assert_agrees_with_autograd(
     network: DenseNetwork, x: Tensor, p: float, weights: Tensor | None, joint: Joint | None
 ) -> None:
-    loss = network.gradient(x, p, weights, joint)
+    loss = network.gradient(x, p, weights, joint).mean(dim=1)
     for member in range(network.n_members):
         module = module_twin(network, member).train()
         expected = autograd_loss(module, x[member], p, None if weights is None else weights[member], joint)
@@ -245,9 +245,9 @@ def run(network: Network, x: Tensor, orders: Tensor) -> list[Tensor]:
     """A few batches of the alternation; the losses of each."""
     steps, seen = scheme(network), []
     for index in orders.split(8, dim=1):
-        losses = [step.gradient(x[index], None) for step in steps]
+        losses = [step.loss(step.gradient(x[index], None)) for step in steps]
         for step in steps:
-            step.apply()
+            step.optimiser.step()
         seen.append(torch.stack(losses))
     return seen
 

@@ -53,7 +53,7 @@ def test_a_step_moves_its_own_parameters_and_no_others(network: Network, step_na
     steps["reconstruction"].gradient(x, None)
     steps[step_name].gradient(x, None)
     assert moved_parts(network, before) == set()  # gradients alone move nothing
-    steps[step_name].apply()
+    steps[step_name].optimiser.step()
     assert moved_parts(network, before) == parts
 
 
@@ -66,8 +66,8 @@ def test_every_step_lowers_its_own_loss(network: Network, scope: str) -> None:
         losses = []
         for _ in range(20):
             reconstruction.gradient(x, None)
-            losses.append(step.gradient(x, None).item())
-            step.apply()
+            losses.append(step.loss(step.gradient(x, None)).item())
+            step.optimiser.step()
         assert losses == sorted(losses, reverse=True), step.name
 
 
@@ -75,7 +75,7 @@ def test_the_orthogonality_step_ends_at_orthonormal_columns(network: Network) ->
     step = orthogonality_step(network, learning_rate=0.01)
     for _ in range(800):
         step.gradient(draw(1, 2, 7), None)
-        step.apply()
+        step.optimiser.step()
     assert orthogonality_penalty(network.A).item() < 1e-4
 
 

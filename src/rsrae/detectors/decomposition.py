@@ -63,10 +63,10 @@ class Splitter(NamedTuple):
         return s
 
     def cost(self, s: Tensor) -> Tensor:
-        """``weight * penalty(s)``, averaged over rows, ``(members,)``."""
+        """``weight * penalty(s)`` of every row, ``(members, rows)``."""
         rows = s.flatten(start_dim=2)
         norms = rows.abs().sum(-1) if self.penalty == "l1" else torch.linalg.vector_norm(rows, dim=-1)
-        return self.weight * norms.mean(dim=-1)
+        return self.weight * norms
 
     def _shrink(self, residual: Tensor) -> Tensor:
         if self.penalty == "l1":
@@ -83,11 +83,11 @@ def decomposition_step(
     def gradient(batch: Batch, weights: Tensor | None) -> Tensor:
         x = to_dense(batch)
         s = splitter.rest(network, x)
-        loss = network.gradient(x - s, 2.0, weights, None) / 2 + splitter.cost(s)
+        terms = network.gradient(x - s, 2.0, weights, None) / 2 + splitter.cost(s)
         network.gradients.mul_(0.5).add_(network.parameters, alpha=weight_decay)
-        return loss
+        return terms
 
-    return Step("decomposition", gradient, optimiser.step)
+    return Step("decomposition", gradient, optimiser)
 
 
 def to_dense(batch: Batch) -> Tensor:

@@ -106,9 +106,9 @@ class DRAE(AutoencoderDetector):
             loss, in_errors = discrimination(errors, errors <= self._line, self.discrimination_weight)
             # The derivatives sum to one, which is what a weighted mean of squared errors asks of its weights.
             network.gradient(batch, 2.0, in_errors, None)
-            return loss
+            return loss.unsqueeze(-1)
 
-        return [Step("discrimination", gradient, optimiser.step)]
+        return [Step("discrimination", gradient, optimiser)]
 
     def _selection(  # type: ignore[override]
         self, network: Network, rows: AnyRows

@@ -232,12 +232,12 @@ class ModuleDetector(NeuralDetector):
             gradients.zero_()
             loss = self._loss(batch, generator)
             loss.backward()  # type: ignore[no-untyped-call]
-            return loss.detach().unsqueeze(0)
+            return loss.detach().view(1, 1)
 
         try:
             with torch.enable_grad():
                 run = run_epochs(
-                    [Step("loss", gradient, optimiser.step)],
+                    [Step("loss", gradient, optimiser)],
                     self._training_rows(rows),
                     batch_size=self.batch_size,
                     generator=generator,

@@ -17,7 +17,7 @@ from rsrae.networks.architecture import Architecture
 from rsrae.networks.batches import Batch, SparseBatch
 from rsrae.networks.modules import Autoencoder, Forward
 from rsrae.networks.network import Joint, Network, copy_exactly
-from rsrae.rsr import orthogonality_penalty, row_norms, weighted_mean_power
+from rsrae.rsr import orthogonality_penalty, row_norms, weighted_powers
 
 
 class AutogradNetwork(Network):
@@ -56,7 +56,7 @@ class AutogradNetwork(Network):
         return self._last.code.detach().unsqueeze(0)
 
     def gradient(self, batch: Batch, p: float, weights: Tensor | None, joint: Joint | None = None) -> Tensor:
-        """Loss of the member; all gradients are left in ``gradients``."""
+        """The terms, ``(1, rows)``, whose mean is the loss; all gradients are left in ``gradients``."""
         x = channels_first(batch)
         self.module.train()
         with torch.enable_grad():
@@ -64,15 +64,15 @@ class AutogradNetwork(Network):
             if last.x_hat.shape != x.shape:
                 raise InputError(f"the decoder gives {tuple(last.x_hat.shape)} for {tuple(x.shape)}; they must agree")
             norms = row_norms((last.x_hat - x).flatten(start_dim=1))
-            loss = weighted_mean_power(norms, p, None if weights is None else weights[0])[0]
+            terms = weighted_powers(norms, p, None if weights is None else weights[0])[0]
             if joint is not None:
                 residual = row_norms(last.latent - self.module.rsr.lift(last.latent))
-                projection = weighted_mean_power(residual, joint.q, None if weights is None else weights[0])[0]
-                loss = loss + joint.lambda1 * projection
-                loss = loss + joint.lambda2 * orthogonality_penalty(self.module.rsr.A)
+                projection = weighted_powers(residual, joint.q, None if weights is None else weights[0])[0]
+                terms = terms + joint.lambda1 * projection
+                terms = terms + joint.lambda2 * orthogonality_penalty(self.module.rsr.A)
             self.gradients.zero_()
-            loss.backward(retain_graph=self.keeps_graph)  # type: ignore[no-untyped-call]
-        return loss.detach().unsqueeze(0)
+            terms.mean().backward(retain_graph=self.keeps_graph)  # type: ignore[no-untyped-call]
+        return terms.detach().unsqueeze(0)
 
     def encoder_gradient(self, in_latent: Tensor, out: Tensor) -> None:
         """The encoder's gradient for the last batch, written into ``out``."""

@@ -24,13 +24,15 @@ from rsrae.networks.folded import FoldedMember, FoldedNetwork, Linear, Normalise
 from rsrae.networks.network import Joint, Network, copy_exactly
 from rsrae.rsr import (
     SQUARED_NORM_FLOOR,
+    gram_excess,
     initial_subspace,
     narrow_product,
     orthogonality_gradient,
     power_loss_gradient,
     projection_gradient,
     row_norms,
-    weighted_mean_power,
+    sum_of_squares,
+    weighted_powers,
 )
 
 RUNNING_MOMENTUM = 0.1
@@ -182,12 +184,12 @@ class DenseNetwork(Network):
         return self._last.raw_code
 
     def gradient(self, batch: Batch, p: float, weights: Tensor | None, joint: Joint | None = None) -> Tensor:
-        """Loss of each member; all gradients are left in ``gradients``."""
+        """The terms, ``(members, rows)``, whose mean is the loss; all gradients are left in ``gradients``."""
         self._pass = kept = self._forward(batch)
         if isinstance(batch, SparseBatch) and self.architecture.output_activation == "linear":
-            loss, gradient_h = self._sparse_output_gradient(batch, kept.h, p, weights)
+            terms, gradient_h = self._sparse_output_gradient(batch, kept.h, p, weights)
         else:
-            loss, gradient_h = self._dense_output_gradient(batch, kept.h, p, weights)
+            terms, gradient_h = self._dense_output_gradient(batch, kept.h, p, weights)
 
         gradient = gradient_h[..., :-1]  # the column of ones has no gradient
         for layer, trace in zip(reversed(self.decoder), reversed(kept.decoder), strict=True):
@@ -199,9 +201,9 @@ class DenseNetwork(Network):
         torch.bmm(gradient.mT, kept.latent, out=self._A_gradient.mT)
         in_latent = torch.bmm(gradient, self.A.mT)
         if joint is not None:
-            loss = loss + self._add_joint(joint, kept.latent, in_latent, weights)
+            terms = terms + self._add_joint(joint, kept.latent, in_latent, weights)
         self._backward_encoder(in_latent)
-        return loss
+        return terms
 
     def encoder_gradient(self, in_latent: Tensor, out: Tensor) -> None:
         """The encoder's gradient for the last batch, written into ``out``; ``gradients`` is left as it was."""
@@ -308,10 +310,10 @@ class DenseNetwork(Network):
             x.subtract_from(residual.copy_(x_hat))
         else:
             torch.sub(x_hat, x, out=residual)
-        loss, gradient = power_loss_gradient(residual, p, weights, in_place=True)
+        terms, gradient = power_loss_gradient(residual, p, weights, in_place=True)
         gradient = activation.backward(gradient, x_hat)
         torch.bmm(gradient.mT, h, out=self._V_gradient)
-        return loss, torch.bmm(gradient, self.V)
+        return terms, torch.bmm(gradient, self.V)
 
     def _output_buffers(self, h: Tensor) -> tuple[Tensor, Tensor]:
         shape = (*h.shape[:2], self.n_columns)
@@ -327,19 +329,22 @@ class DenseNetwork(Network):
         lifted = torch.bmm(h, torch.bmm(self.V.mT, self.V))  # V'x_hat
         squares = x.square_norms - 2 * (projected * h).sum(-1) + (lifted * h).sum(-1)
         norms = squares.clamp_min(0).add(SQUARED_NORM_FLOOR).sqrt()
-        loss, scale = weighted_mean_power(norms, p, weights)
-        scaled = h * scale.unsqueeze(-1)
+        terms, slopes = weighted_powers(norms, p, weights)
+        scale = slopes.unsqueeze(-1).div_(norms.shape[-1])
+        scaled = h * scale
         # dL/dV = sum_i s_i (x_hat_i - x_i) h_i' = V (H' S H) - X' S H
         torch.bmm(self.V, torch.bmm(h.mT, scaled), out=self._V_gradient)
         x.add_outer(-scaled, self._V_gradient)
-        return loss, (lifted - projected) * scale.unsqueeze(-1)
+        return terms, (lifted - projected) * scale
 
     def _add_joint(self, joint: Joint, latent: Tensor, in_latent: Tensor, weights: Tensor | None) -> Tensor:
-        projection = projection_gradient(latent, self.A, joint.q, weights, with_latent=True)
-        penalty, penalty_in_A = orthogonality_gradient(self.A, self.identity)
-        self._A_gradient.add_(projection.in_A, alpha=joint.lambda1).add_(penalty_in_A, alpha=joint.lambda2)
+        excess = gram_excess(self.A, self.identity)
+        projection = projection_gradient(latent, self.A, excess, joint.q, weights, with_latent=True)
+        penalty = sum_of_squares(excess).unsqueeze(-1)
+        self._A_gradient.mT.add_(projection.in_A_t, alpha=joint.lambda1)
+        self._A_gradient.mT.add_(orthogonality_gradient(self.A, excess), alpha=joint.lambda2)
         in_latent.add_(_must(projection.in_latent), alpha=joint.lambda1)
-        return joint.lambda1 * projection.loss + joint.lambda2 * penalty
+        return joint.lambda1 * projection.terms + joint.lambda2 * penalty
 
     def _backward_encoder(self, gradient: Tensor) -> None:
         trace = self._last.encoder

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from rsrae.networks.architecture import Architecture
 from rsrae.networks.batches import Batch, SparseBatch
-from rsrae.rsr import orthogonality_gradient, projection_gradient
+from rsrae.rsr import gram_excess, orthogonality_gradient, projection_gradient, sum_of_squares
 from rsrae.scoring import distance
 from rsrae.training import Adam, Step
 
@@ -55,10 +55,11 @@ class Network(ABC):
     A: Tensor  # (members, D, d), a view into parameters
     identity: Tensor  # what A'A should be, (members, d, d): zeros where a member has fewer dimensions
     A_bounds: tuple[int, int]  # where A lies in the flat buffer
+    excess: Tensor | None = None  # A'A - I, where a step left it for the next one of the same batch
 
     @abstractmethod
     def gradient(self, batch: Batch, p: float, weights: Tensor | None, joint: Joint | None) -> Tensor:
-        """Loss of each member; ``gradients`` and ``latent`` are left filled."""
+        """The terms, ``(members, rows)``, whose mean is the loss; ``gradients`` and ``latent`` are left filled."""
 
     @property
     @abstractmethod
@@ -111,9 +112,10 @@ def reconstruction_step(
     optimiser = Adam(network.parameters, network.gradients, learning_rate)
 
     def gradient(batch: Batch, weights: Tensor | None) -> Tensor:
+        network.excess = None
         return network.gradient(batch, p, weights, joint)
 
-    return Step("reconstruction", gradient, optimiser.step, threshold)
+    return Step("reconstruction", gradient, optimiser, threshold)
 
 
 def projection_step(
@@ -127,31 +129,38 @@ def projection_step(
     first = start if scope == "A" else 0
     network.keeps_graph = network.keeps_graph or scope == "encoder"
     buffer = torch.zeros_like(network.gradients[first:stop])
-    in_A = _as_A(buffer[start - first :], network)
+    in_A_t = _as_A(buffer[start - first :], network).mT
     optimiser = Adam(network.parameters[first:stop], buffer, learning_rate)
 
     def gradient(batch: Batch, weights: Tensor | None) -> Tensor:
-        loss, _, in_latent = projection_gradient(
-            network.latent, network.A, q, weights, code=network.code, with_latent=scope == "encoder", out=in_A
+        A, code = network.A, network.code
+        network.excess = excess = gram_excess(A, network.identity)
+        terms, _, in_latent = projection_gradient(
+            network.latent, A, excess, q, weights, code=code, with_latent=scope == "encoder", out=in_A_t
         )
         if in_latent is not None:
             network.encoder_gradient(in_latent, buffer)
-        return loss
+        return terms
 
-    return Step("projection", gradient, optimiser.step, threshold)
+    return Step("projection", gradient, optimiser, threshold)
 
 
 def orthogonality_step(network: Network, *, learning_rate: float, threshold: float = 0.0) -> Step[Batch]:
     """Minimise RSR2 in A."""
     start, stop = network.A_bounds
     buffer = torch.zeros_like(network.gradients[start:stop])
-    in_A = _as_A(buffer, network)
+    in_A_t = _as_A(buffer, network).mT
     optimiser = Adam(network.parameters[start:stop], buffer, learning_rate)
 
     def gradient(batch: Batch, weights: Tensor | None) -> Tensor:
-        return orthogonality_gradient(network.A, network.identity, out=in_A)[0]
+        A, excess = network.A, network.excess
+        network.excess = None  # taken once: A moves before there is a next time
+        if excess is None:
+            excess = gram_excess(A, network.identity)
+        orthogonality_gradient(A, excess, out=in_A_t)
+        return excess
 
-    return Step("orthogonality", gradient, optimiser.step, threshold)
+    return Step("orthogonality", gradient, optimiser, threshold, loss=sum_of_squares)
 
 
 def copy_exactly(target: Tensor, source: Tensor) -> None:
