@@ -7,10 +7,12 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks import data, heldout, measure, page, profiling, reference, spread
+from benchmarks import data, heldout, measure, page, profiling, reference, spread, theirs
 from benchmarks.__main__ import ACCURACY, main
 from benchmarks.cases import BENCHMARKS, Run
 from benchmarks.cases import measure as run_benchmark
@@ -166,6 +168,39 @@ def test_the_spread_is_measured_on_the_same_rows_and_continued(
     assert len(json.loads(spread.RESULTS.read_text())) == 2
     spread.main()
     assert capsys.readouterr().out.splitlines() == first[2:]  # the table alone
+
+
+class MeanImage:
+    """What the authors' class offers, and no network: in the end every item becomes the mean of all."""
+
+    mean: Any = np.ones((28, 28, 1))
+
+    def __init__(self, **settings: Any) -> None:
+        self.n_epochs = settings["epoch_size"]
+
+    def fit(self, x: Any) -> None:
+        order = np.arange(x.shape[0])
+        for _ in range(self.n_epochs):
+            seen = [x[order[start : start + 128]] for start in range(0, len(order), 128)]
+        self.mean = np.concatenate(seen).mean(axis=0)
+
+    def get_output(self, x: Any) -> Any:
+        return np.broadcast_to(self.mean, x.shape)
+
+
+def test_the_authors_code_is_looked_at_every_ten_epochs_and_scored_as_in_their_script(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
+) -> None:
+    images = rng.integers(0, 255, size=(900, 28, 28)).astype(np.uint8)
+    labels = np.repeat([0, 1, 2], 300).astype(np.uint8)
+    images[labels == 0, :, :9] = 255
+    np.savez(tmp_path / "fashion_mnist_test.npz", X=images, y=labels)
+    monkeypatch.setenv("RSRAE_DATA", str(tmp_path))
+    tensorflow = SimpleNamespace(nn=SimpleNamespace(tanh=np.tanh))
+    found = theirs.measure(MeanImage, tensorflow, 0)
+    assert len(found["looks"]) == 20
+    assert found["auc"] == pytest.approx(found["centroid"], abs=1e-4)
+    assert found["centroid"] > 0.9
 
 
 def test_the_command_measures_stores_and_writes_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

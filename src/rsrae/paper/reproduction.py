@@ -25,8 +25,8 @@ def write_reproduction(results_dir: Path = Path("results"), docs_dir: Path = Pat
         "protocol described in `rsrae.paper.protocol`.",
         "## Claim by claim",
         _claims_table(verdicts(results)),
-        "The numbers attributed to the paper are those of the Papers with Code leaderboards; on Fashion-MNIST the authors' "
-        "own code does not reach them either "
+        "The numbers attributed to the paper are those of the Papers with Code leaderboards; on Fashion-MNIST the "
+        "authors' own code does not reach them either "
         "([decision 6](decisions/0006-collapse.md#images-it-does-not-settle)). "
         'Two methods are compared on the cells both have finished. "c" is the number of outliers per inlier. On images '
         "the authors' recipe does not settle, so a single figure of it says little.",
