@@ -87,7 +87,7 @@ def which_detector() -> None:
         by_seed,
         seeds_table(),
         by_start,
-        _output(sys.executable, "-m", "benchmarks.spread"),
+        _output(sys.executable, "-m", "benchmarks.spread", "table"),
         heldout,
         table(heldout_means()),
         beside,

@@ -168,6 +168,9 @@ def test_the_spread_is_measured_on_the_same_rows_and_continued(
     assert len(json.loads(spread.RESULTS.read_text())) == 2
     spread.main()
     assert capsys.readouterr().out.splitlines() == first[2:]  # the table alone
+    monkeypatch.setattr(spread, "SEEDS", range(3))
+    spread.main("table")
+    assert "swiss-roll" not in capsys.readouterr().out  # not finished, and not measured
 
 
 class MeanImage:
