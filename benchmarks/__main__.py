@@ -21,6 +21,7 @@ ACCURACY = {
     "brightness": "brightness of pictures",
     "wander": "the authors' recipe from epoch to epoch",
     "spread": "the same rows, other starts",
+    "shares": 'the share of anomalies by "auto" on data held out',
     "theirs": "the authors' own code, from a checkout",
     "unpadded": "the authors' recipe with their own convolutions",
 }

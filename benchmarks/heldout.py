@@ -95,7 +95,7 @@ def key(data: str, method: str, classes: list[int]) -> str:
 
 def measure(data: str, method: str, classes: list[int]) -> dict[str, float]:
     """AUC and AP of a method on one trial."""
-    X, y = _loaded(data)
+    X, y = load(data)
     trial = draw_trial(X, y, classes, C, seed=SEED)
     detector = make_detector(method.split()[0], **METHODS[method])
     if "random_state" in detector.get_params():
@@ -106,7 +106,7 @@ def measure(data: str, method: str, classes: list[int]) -> dict[str, float]:
 
 def groups(data: str, n_normal: int) -> list[list[int]]:
     """The classes that are normal in each trial: every class that is large enough, with those that follow it."""
-    _, y = _loaded(data)
+    _, y = load(data)
     n_classes = int(y.max()) + 1
     first = [one for one in range(n_classes) if (y == one).sum() >= FEWEST_DOCUMENTS]
     return [[(one + step) % n_classes for step in range(n_normal)] for one in first]
@@ -117,7 +117,7 @@ def main() -> None:
     found = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
     for data in DATA:
         try:
-            _loaded(data)
+            load(data)
         except FileNotFoundError as error:
             print(f"{data} is left out: {error}", file=sys.stderr)
             continue
@@ -134,7 +134,7 @@ def main() -> None:
 
 
 @lru_cache(maxsize=1)
-def _loaded(data: str) -> Data:
+def load(data: str) -> Data:
     return DATA[data]()
 
 

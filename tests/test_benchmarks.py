@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks import data, heldout, measure, page, profiling, reference, spread, theirs
+from benchmarks import data, heldout, measure, page, profiling, reference, shares, spread, theirs
 from benchmarks.__main__ import ACCURACY, main
 from benchmarks.cases import BENCHMARKS, Run
 from benchmarks.cases import measure as run_benchmark
@@ -171,6 +171,20 @@ def test_the_spread_is_measured_on_the_same_rows_and_continued(
     monkeypatch.setattr(spread, "SEEDS", range(3))
     spread.main("table")
     assert "swiss-roll" not in capsys.readouterr().out  # not finished, and not measured
+
+
+def test_shares_are_held_against_the_truth_and_what_is_missing_is_said(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("RSRAE_DATA", raising=False)
+    monkeypatch.setattr(shares, "RATIOS", (0.5,))
+    monkeypatch.setattr(heldout, "groups", lambda data, n_normal: [[0]] if n_normal == 1 else [])
+    ((truth, estimate),) = shares.measure("digits, table", 0.5)
+    assert truth == pytest.approx(1 / 3, abs=0.01)
+    shares.main()
+    printed = capsys.readouterr()
+    assert f"{abs(estimate - truth):.3f} ({estimate:.2f})" in printed.out
+    assert "Reuters, smaller topics is left out: RSRAE_DATA" in printed.err
 
 
 class MeanImage:
