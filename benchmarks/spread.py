@@ -2,7 +2,7 @@
 
 The same rows, five values of ``random_state``: the deviation of the AUC over them, for `RSRAE()` and for the authors'
 recipe; one or two trials of a data set, c = 0.5. (The seeds of ``rsrae paper run`` draw other rows too.) Every fit is
-kept in benchmarks/results/spread.json as it ends, so a run can be stopped at any point; the table is printed at the end,
+kept in benchmarks/results/spread.json as it ends, so a run can be stopped at any point; the table comes at the end,
 and with ``table`` alone, of what is finished.
 """
 
