@@ -320,6 +320,28 @@ def test_optimisers_together_move_what_they_share_as_one_after_the_other(rates: 
     assert [part.counts[0].item() for part in parts] == [20, 20, 20]
 
 
+@pytest.mark.parametrize("before", [False, True])
+def test_denormals_are_zero_in_training_and_afterwards_as_they_were(before: bool) -> None:
+    if not torch.set_flush_denormal(before):
+        pytest.skip("this processor has no such mode")
+    smallest = torch.tensor(torch.finfo(torch.float32).tiny)
+    seen: list[float] = []
+
+    def gradient(batch: Tensor, weights: Tensor | None) -> Tensor:
+        seen.append((smallest / 2).item())
+        if len(seen) == 2:
+            raise KeyError
+        return torch.zeros(1, 1)
+
+    try:
+        with pytest.raises(KeyError):
+            train_one([Step("a", gradient, Watcher().adam)], Numbers(2), epochs=2, batch_size=2, generator=seeded())
+        assert seen == [0.0, 0.0]
+        assert ((smallest / 2).item() == 0.0) is before
+    finally:
+        torch.set_flush_denormal(False)
+
+
 def test_a_limit_on_threads_ends_with_its_block_even_after_an_error() -> None:
     before = torch.get_num_threads()
     other = before + 1

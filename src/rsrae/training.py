@@ -130,7 +130,8 @@ def train(
     history = History()
     began = time.perf_counter()
     for number in range(1, epochs + 1):
-        found = [next(run) for run in runs] if advance is None else advance(runs)
+        with flushed_denormals():
+            found = [next(run) for run in runs] if advance is None else advance(runs)
         losses = {name: fmean(one[name] for one in found) for name in found[0]}
         history.append(losses)
         if on_epoch is not None and on_epoch(Epoch(number, epochs, losses, time.perf_counter() - began)) is False:
@@ -202,6 +203,20 @@ def limited_threads(n_threads: int | None) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+@contextlib.contextmanager
+def flushed_denormals() -> Iterator[None]:
+    """Take numbers too small for full precision (below 1e-38) for zero, where the processor can, then go back.
+
+    Arithmetic with them takes many times as long, and the moments of a unit that has stopped to learn end as such.
+    """
+    was_flushed = bool(torch.tensor(torch.finfo(torch.float32).tiny) / 2 == 0)
+    torch.set_flush_denormal(True)
+    try:
+        yield
+    finally:
+        torch.set_flush_denormal(was_flushed)
 
 
 class Adam:
