@@ -83,4 +83,6 @@ def _key(data: str, classes: tuple[int, ...], recipe: str, seed: int) -> str:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:] not in ([], ["table"]):
+        sys.exit("usage: python -m benchmarks.spread [table]")
     main(*sys.argv[1:])

@@ -102,4 +102,6 @@ class _Watched:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 2 or "RSRAE_DATA" not in os.environ:
+        sys.exit("usage: RSRAE_DATA=FOLDER python -m benchmarks.theirs CHECKOUT [CLASS ...]")
     main(*sys.argv[1:])

@@ -210,6 +210,7 @@ def flushed_denormals() -> Iterator[None]:
     """Take numbers too small for full precision (below 1e-38) for zero, where the processor can, then go back.
 
     Arithmetic with them takes many times as long, and the moments of a unit that has stopped to learn end as such.
+    Other threads are left as they are.
     """
     was_flushed = bool(torch.tensor(torch.finfo(torch.float32).tiny) / 2 == 0)
     torch.set_flush_denormal(True)

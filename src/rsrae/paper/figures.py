@@ -218,9 +218,11 @@ def _draw_lambdas(rows: Sequence[Row]) -> Figure:
         for axis, (key, measure) in zip(pair, _MEASURES, strict=True):
             values = [[getattr(grid.get((a, b)), key, np.nan) for a in first] for b in second]
             image = axis.imshow(values, origin="lower", cmap="Blues")
+            axis.set_facecolor("0.75")  # what was not run must not look like a low value
             axis.set_xticks(range(len(first)), [f"{value:g}" for value in first])
             axis.set_yticks(range(len(second)), [f"{value:g}" for value in second])
-            axis.set(xlabel="lambda1", ylabel="lambda2")
+            grey = "" if np.isfinite(values).all() else " (grey: not run)"
+            axis.set(xlabel=f"lambda1{grey}", ylabel="lambda2")
             beside = f" (RSRAE: {number(getattr(reference, key))})" if reference else ""
             axis.set_title(f"{datasets.info(one).title}: {measure}{beside}")
             figure.colorbar(image, ax=axis)
