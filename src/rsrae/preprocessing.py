@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -13,12 +13,14 @@ import torch
 from torch import Tensor
 
 from rsrae.errors import InputError, ParameterError
+from rsrae.normalscores import NormalScores
 
 Scaling = Literal["robust", "unit-cube", "contrast", "none"]
 SCALINGS = ("auto", "auto-paper", "robust", "unit-cube", "contrast", "none")
 
 # Location and spread of a column need no more rows than this.
 MOST_ROWS = 100_000
+MOST_RANKED = 20_000  # nor do the normal scores of its values than these
 FEWEST_COORDINATES = 64  # of a vector
 NORMAL_IQR = 1.3489795  # of a standard normal
 BRIGHTNESS_KEPT = 0.4  # of an image's own mean, with "contrast"
@@ -37,6 +39,7 @@ class Preprocessor:
     brightness : how much of its own mean a row keeps. The mean is one number, but weighs as much as all pixels move
         together: with all of it, the cosine of two images says little but that both are bright; with nothing of it
         (then the cosine is the correlation of the pixels) nobody would see that a picture is too dark.
+    ranks : tables only: what gives a column a second time, by the normal scores of its values; None gives all once.
     """
 
     center: npt.NDArray[np.float64]
@@ -44,6 +47,27 @@ class Preprocessor:
     tame: bool
     unit_norm: bool
     brightness: float = 1.0
+    ranks: NormalScores | None = None
+
+    def shape(self, input_shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Of an item when it has been preprocessed."""
+        return input_shape if self.ranks is None else (input_shape[0] + len(self.ranks),)
+
+    @property
+    def is_by_column(self) -> bool:
+        """Whether the columns of a table are scaled one by one, and rows keep their norm."""
+        return self.scale.ndim == 1 and self.scale.size > 1 and not self.unit_norm
+
+    def with_ranks(self, X: npt.NDArray[Any]) -> Preprocessor:
+        """The same, with the normal scores of the columns of ``X`` as well."""
+        sample = X[:: -(-X.shape[0] // MOST_RANKED)]
+        ranks = NormalScores.fit(self._column(sample, number) for number in range(X.shape[1]))
+        return replace(self, ranks=ranks if len(ranks) else None)
+
+    def _column(self, X: npt.NDArray[Any], number: int) -> npt.NDArray[np.float64]:
+        alone = slice(number, number + 1)
+        scaled = replace(self, center=self.center[alone], scale=self.scale[alone])
+        return scaled.apply(torch.from_numpy(X[:, alone].astype(np.float64))).numpy().ravel()
 
     def apply(self, rows: Tensor) -> Tensor:
         """Preprocess ``(rows, ...)`` in its own number type; the input is not changed."""
@@ -59,6 +83,7 @@ class Preprocessor:
             kind: [torch.from_numpy(v).to(device=device, dtype=kind) for v in (self.center, self.scale)]
             for kind in {dtype, torch.float64}
         }
+        normal_scores = {kind: self.ranks.on(kind, device) for kind in constants} if self.ranks is not None else None
 
         def apply(rows: Tensor) -> Tensor:
             kind = torch.float64 if rows.dtype == torch.float64 else dtype
@@ -73,6 +98,8 @@ class Preprocessor:
                 # Squares of numbers that single precision holds may not fit it.
                 norms = torch.linalg.vector_norm(prepared, dim=1, keepdim=True, dtype=torch.float64)
                 prepared.div_(norms.clamp_min_(1e-12).to(kind))
+            if normal_scores is not None:
+                return torch.cat([prepared, normal_scores[kind](prepared)], dim=1).to(dtype)
             return prepared.to(dtype).view(rows.shape)
 
         return apply
@@ -83,7 +110,12 @@ class Preprocessor:
 
     def arrays(self) -> dict[str, npt.NDArray[np.float64]]:
         """The part of it that a model file keeps as tensors."""
-        return {"preprocessor.center": self.center, "preprocessor.scale": self.scale}
+        ranks = {} if self.ranks is None else vars(self.ranks)
+        return {
+            "preprocessor.center": self.center,
+            "preprocessor.scale": self.scale,
+            **{f"preprocessor.ranks.{name}": array for name, array in ranks.items()},
+        }
 
     @classmethod
     def restore(cls, settings: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> Preprocessor:
@@ -92,11 +124,15 @@ class Preprocessor:
         brightness = float(settings["brightness"])
         if not 0 <= brightness <= 1:
             raise ValueError(f"a share of brightness cannot be {brightness}")
-        return cls(center, scale, bool(settings["tame"]), bool(settings["unit_norm"]), brightness)
+        ranks = None
+        if "preprocessor.ranks.values" in arrays:
+            ranks = NormalScores(*(arrays[f"preprocessor.ranks.{name}"] for name in ("columns", "values", "scores")))
+            ranks.check(scale.size)
+        return cls(center, scale, bool(settings["tame"]), bool(settings["unit_norm"]), brightness, ranks)
 
     def apply_sparse(self, rows: sp.csr_array) -> sp.csr_array:
         """Preprocess sparse rows: no shift, so zeros stay zeros. An error if zeros could not stay zeros."""
-        if self.tame or self.brightness != 1 or self.center.any():
+        if self.tame or self.brightness != 1 or self.center.any() or self.ranks is not None:
             raise InputError("the model was fitted on dense rows, which it shifts; give it dense rows (X.toarray())")
         data = rows.data / self.scale[rows.indices] if self.scale.size > 1 else rows.data.copy()
         scaled = sp.csr_array((data, rows.indices, rows.indptr), shape=rows.shape)
@@ -106,7 +142,12 @@ class Preprocessor:
         return scaled
 
     def undo(self, rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Back to the user's numbers, as far as that is possible: norm and mean of a row are not known any more."""
+        """Back to the user's numbers, as far as that is possible: norm and mean of a row are not known any more.
+
+        Of a row with ranks the columns are taken, and the ranks left.
+        """
+        if self.ranks is not None:
+            rows = rows[:, : self.scale.size]
         values = np.sinh(rows) if self.tame else rows
         restored: npt.NDArray[np.float64] = values * self.scale + self.center
         return restored

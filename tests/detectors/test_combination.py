@@ -23,6 +23,14 @@ def test_neighbours_weigh_as_much_as_all_networks() -> None:
     torch.testing.assert_close(combined(scores, None), wanted)
 
 
+def test_what_imitates_the_others_weighs_as_much_as_they_do() -> None:
+    scores = torch.rand(4, 50, dtype=torch.float64)
+    with_neighbours = Combination.fit(scores, None, has_neighbours=True, has_imitation=True)
+    torch.testing.assert_close(with_neighbours.weights, torch.tensor([1 / 8, 1 / 8, 1 / 4, 1 / 2], dtype=torch.float64))
+    without = Combination.fit(scores, None, has_imitation=True)
+    torch.testing.assert_close(without.weights, torch.tensor([1 / 6, 1 / 6, 1 / 6, 1 / 2], dtype=torch.float64))
+
+
 def test_half_of_what_the_length_explains_is_taken_off(rng: np.random.Generator) -> None:
     lengths = rng.normal(4.0, 1.0, size=500)
     strangeness = rng.normal(size=500)

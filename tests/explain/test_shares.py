@@ -20,9 +20,12 @@ def normal_rows(n: int = 120, m: int = 6) -> np.ndarray[Any, Any]:
 
 @pytest.mark.parametrize("scored_by", ["euclidean", "manhattan"])
 @pytest.mark.parametrize("n_members", [1, 3])
-def test_parts_are_squared_or_absolute_residuals_and_add_up_to_the_score(n_members: int, scored_by: str) -> None:
+@pytest.mark.parametrize("ranks", [True, False])
+def test_parts_are_squared_or_absolute_residuals_and_add_up_to_the_score(
+    ranks: bool, n_members: int, scored_by: str
+) -> None:
     X = normal_rows()
-    settings = {"n_members": n_members, "n_neighbors": 0, "intrinsic_dim": 3, "scored_by": scored_by}
+    settings = {"n_members": n_members, "n_neighbors": 0, "intrinsic_dim": 3, "scored_by": scored_by, "ranks": ranks}
     detector = make_detector("rsrae", epochs=3, random_state=0, **settings).fit(X)
     found = feature_shares(detector, X[:9])
     np.testing.assert_allclose(found.shares.sum(axis=1), 1)
@@ -31,12 +34,14 @@ def test_parts_are_squared_or_absolute_residuals_and_add_up_to_the_score(n_membe
         residuals = detector.residuals(X[:9])
         squared = residuals**2 / np.linalg.norm(residuals, axis=1, keepdims=True)
         parts = squared if scored_by == "euclidean" else np.abs(residuals)
+        if ranks:  # of a column, and of its ranks
+            parts = parts[:, :6] + parts[:, 6:]
         np.testing.assert_allclose(found.shares * found.scores[:, None], parts, rtol=1e-5)
 
 
 def test_cosine_parts_add_up_to_one_minus_the_cosine_without_being_scaled() -> None:
     X = normal_rows()
-    settings = {"n_members": 1, "n_neighbors": 0, "intrinsic_dim": 3, "scored_by": "cosine"}
+    settings = {"n_members": 1, "n_neighbors": 0, "intrinsic_dim": 3, "scored_by": "cosine", "ranks": False}
     detector = make_detector("rsrae", epochs=3, random_state=0, **settings).fit(X)
     x, x_hat = detector.preprocess(X[:9]), detector.reconstruct(X[:9])
     u = x / np.linalg.norm(x, axis=1, keepdims=True)
@@ -50,11 +55,12 @@ def test_cosine_parts_add_up_to_one_minus_the_cosine_without_being_scaled() -> N
 def test_an_ensembles_shares_are_its_members_weighed_by_what_they_put_into_the_score() -> None:
     X = normal_rows()
     detector = make_detector(
-        "rsrae", epochs=3, random_state=0, n_members=2, intrinsic_dim=(0, 3), scored_by="euclidean"
+        "rsrae", epochs=3, random_state=0, n_members=2, intrinsic_dim=(0, 3), scored_by="euclidean", ranks=False
     ).fit(X)
     combined = detector.combination_
     scores = detector.member_scores(X[:4]) * np.asarray(combined.weights / combined.spread)[:, None]
-    assert len(scores) == 3  # two networks, and neighbours
+    assert len(scores) == 4  # two networks, neighbours, and what imitates them
+    scores = scores[:3]  # its reasons are theirs
     found = feature_shares(detector, X[:4])
     x = detector.preprocess(X[:4])
     members = [member.reconstruct(torch.from_numpy(x)[None]) for member in detector._reconstructing()]

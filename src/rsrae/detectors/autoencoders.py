@@ -20,6 +20,8 @@ from torch import Tensor, nn
 
 from rsrae.detectors.base import Rows, check_choice, check_count
 from rsrae.detectors.combination import Combination
+from rsrae.detectors.forest import Forest
+from rsrae.detectors.imitation import MOST_SHOWN, Imitation
 from rsrae.detectors.neural import NeuralDetector, to_numpy, value_range
 from rsrae.detectors.preprocessed import pack_rows, unpack_rows
 from rsrae.detectors.recipes import RECIPES
@@ -33,12 +35,14 @@ from rsrae.networks.network import Network, Scorer
 from rsrae.networks.rows import AnyRows, DenseRows, SparseRows, make_rows
 from rsrae.networks.threads import scoring_threads, training_side_by_side, training_threads
 from rsrae.networks.walk import score_blocks
+from rsrae.preprocessing import Preprocessor
 from rsrae.scoring import NORMS, LengthTrend, LogLengths, log_lengths
 from rsrae.thresholds import FloatArray, estimate_contamination
 from rsrae.training import History, Step, Trimming, limited_threads, run_epochs, train
 
 MOST_KEPT = 1_000  # rows among which neighbours are sought; drawn at random if more fit well
 MOST_KEPT_VALUES = 2**24  # of dense rows: large pictures are kept in smaller numbers
+Member = Network | Neighbours | Imitation
 FEWEST_UPDATES = 25  # before a network's errors say more of the rows than of its random start
 
 
@@ -69,6 +73,10 @@ class AutoencoderDetector(NeuralDetector):
     n_neighbors : k of one more member, which has no network: it scores an item by its distance to the mean of its k
         nearest among the rows that the networks find normal (all but ``trim``; at most 1,000, which the model file then
         holds); 0 leaves it out.
+    ranks : tables scaled column by column only, and not with an encoder of your own: the networks see each column
+        twice, scaled and as the normal scores of its values, see :class:`rsrae.normalscores.NormalScores`.
+    n_trees : tables scaled column by column, and several members, only: trees of one more member, a forest that learns
+        from the columns what the others say, see :mod:`rsrae.detectors.imitation`; 0 leaves it out.
     level_lengths : sparse rows only: take off a score half of what the length of the document explains of it, see
         :class:`rsrae.scoring.LengthTrend`.
     encoder, decoder : modules of your own in place of the paper's; both or none. A decoder takes codes of one width:
@@ -95,6 +103,8 @@ class AutoencoderDetector(NeuralDetector):
         warm_up: float = 0.2,
         n_members: int = 1,
         n_neighbors: int = 0,
+        ranks: bool = False,
+        n_trees: int = 0,
         level_lengths: bool = False,
         encoder: nn.Module | None = None,
         decoder: nn.Module | None = None,
@@ -115,6 +125,8 @@ class AutoencoderDetector(NeuralDetector):
         self.warm_up = warm_up
         self.n_members = n_members
         self.n_neighbors = n_neighbors
+        self.ranks = ranks
+        self.n_trees = n_trees
         self.level_lengths = level_lengths
         self.encoder = encoder
         self.decoder = decoder
@@ -168,7 +180,7 @@ class AutoencoderDetector(NeuralDetector):
 
     def member_scores(self, X: Any) -> FloatArray:
         """The distance of each item to each member's reconstruction, before lengths are levelled and members are
-        combined, ``(members, n)``; neighbours come last.
+        combined, ``(members, n)``; neighbours come behind the networks, and what imitates them all comes last.
         """
         check_is_fitted(self, "offset_")
         return to_numpy(self._member_scores(self._check_rows(X, reset=False)))
@@ -182,8 +194,9 @@ class AutoencoderDetector(NeuralDetector):
     def _fit(self, X: Rows) -> FloatArray | None:
         self._check_parameters()
         if self.warm_start and hasattr(self, "networks_"):
-            shape = self.networks_[0].architecture.input_shape
-            if shape != self.input_shape_:
+            seen = self.networks_[0].architecture.input_shape
+            if seen != self._seen_shape():
+                shape = seen if self.preprocessor_.ranks is None else self.preprocessor_.scale.shape
                 raise InputError(f"warm_start goes on with items of shape {shape}, got {self.input_shape_}")
         else:
             seed = self._seed()
@@ -236,6 +249,7 @@ class AutoencoderDetector(NeuralDetector):
         if X.shape[0] < 2:  # of a partial_fit: a row alone says nothing about what is usual
             return None
         self.neighbours_: Neighbours | None = None
+        self.imitation_: Imitation | None = None
         lengths = self._lengths(X)
         if self.n_members == 1 and self.n_neighbors == 0 and lengths is None:
             # The scores of a single network stay as they are.
@@ -248,6 +262,12 @@ class AutoencoderDetector(NeuralDetector):
             self.neighbours_ = Neighbours(kept, self.n_neighbors)
             scores = torch.cat([scores, self._scores_by([self.neighbours_], X, n_threads=1)])
             self.combination_ = Combination.fit(scores, lengths, has_neighbours=True)
+        if self._imitates():
+            self.imitation_ = self._fit_imitation(X, self.combination_(scores, lengths))
+            scores = torch.cat([scores, self._scores_by([self.imitation_], X, n_threads=1)])
+            self.combination_ = Combination.fit(
+                scores, lengths, has_neighbours=self.n_neighbors > 0, has_imitation=True
+            )
         return to_numpy(self.combination_(scores, lengths))
 
     def _state(self) -> tuple[dict[str, Any], Arrays]:
@@ -261,6 +281,8 @@ class AutoencoderDetector(NeuralDetector):
         if self.neighbours_ is not None:
             kept = self.neighbours_.rows
             arrays |= pack_rows("neighbours.rows", kept.cpu().numpy() if isinstance(kept, Tensor) else kept)
+        if self.imitation_ is not None:
+            arrays |= {f"forest.{name}": array for name, array in self.imitation_.forest.arrays().items()}
         state = {
             "activation": network.architecture.activation,
             "output_activation": network.architecture.output_activation,
@@ -279,6 +301,8 @@ class AutoencoderDetector(NeuralDetector):
             arrays["members.weights"] = np.full(n_members, 1 / n_members)
             if n_members == 1:
                 arrays |= {"members.location": np.zeros(1), "members.spread": np.ones(1)}
+        if header["format"] < 3:
+            header["parameters"] |= {"ranks": False, "n_trees": 0}
 
     def _restore(self, state: dict[str, Any], arrays: Arrays) -> None:
         self._restore_common(state, arrays)
@@ -296,14 +320,40 @@ class AutoencoderDetector(NeuralDetector):
         self.scoring_networks_ = None
         self.neighbours_ = None
         if self.n_neighbors > 0:
-            kept = unpack_rows("neighbours.rows", arrays, self.n_features_in_)
+            kept = unpack_rows("neighbours.rows", arrays, math.prod(self._seen_shape()))
             if kept.shape[0] < 2:
                 raise ValueError("neighbours need two rows at least")
             rows = kept if sp.issparse(kept) else torch.from_numpy(kept).to(self.device)
             self.neighbours_ = Neighbours(rows, self.n_neighbors)
-        self.combination_ = Combination.restore(arrays, self.n_members + (self.n_neighbors > 0))
+        self.imitation_ = None
+        if self._imitates():
+            named = {name.removeprefix("forest."): array for name, array in arrays.items()}
+            self.imitation_ = Imitation(Forest.restore(named, self.n_features_in_), self.n_features_in_)
+        n_scores = self.n_members + (self.n_neighbors > 0) + self._imitates()
+        self.combination_ = Combination.restore(arrays, n_scores)
 
     # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _fit_preprocessor(self, X: Rows) -> Preprocessor:
+        fitted = super()._fit_preprocessor(X)
+        if not self.ranks or self.encoder is not None or not fitted.is_by_column:
+            return fitted
+        return fitted.with_ranks(X)  # type: ignore[arg-type]  # sparse rows are not scaled by column
+
+    def _seen_shape(self) -> tuple[int, ...]:
+        """Of an item as the networks see it."""
+        return self.preprocessor_.shape(self.input_shape_)
+
+    def _imitates(self) -> bool:
+        is_ensemble = self.n_members > 1 or self.n_neighbors > 0  # the scores of a single network stay as they are
+        return self.n_trees > 0 and is_ensemble and self.preprocessor_.is_by_column
+
+    def _fit_imitation(self, X: Rows, scores: Tensor) -> Imitation:
+        shown = torch.randperm(X.shape[0], generator=self._generators[0])[:MOST_SHOWN].sort().values
+        blocks = self._dense_rows(X[shown.numpy()]).blocks()  # type: ignore[arg-type]  # sparse rows have no imitation
+        rows = torch.cat([block[0, :, : self.n_features_in_].cpu() for block in blocks])[: len(shown)]
+        seed = int(torch.randint(2**31 - 1, (), generator=self._generators[0]))
+        return Imitation.fit(rows.numpy(), scores.cpu()[shown], self.n_trees, seed)
 
     def _lengths(self, X: Rows) -> LogLengths | None:
         return log_lengths(X) if self.level_lengths and isinstance(X, sp.csr_array) else None
@@ -313,7 +363,9 @@ class AutoencoderDetector(NeuralDetector):
         share = _estimated_share(scores) if self.trim == "auto" else float(self.trim)
         n_kept = max(2, round((1 - share) * X.shape[0]))
         kept = scores.argsort(stable=True)[:n_kept].cpu()
-        most = MOST_KEPT if sp.issparse(X) else min(MOST_KEPT, max(2, MOST_KEPT_VALUES // self.n_features_in_))
+        most = (
+            MOST_KEPT if sp.issparse(X) else min(MOST_KEPT, max(2, MOST_KEPT_VALUES // math.prod(self._seen_shape())))
+        )
         if n_kept > most:
             kept = kept[torch.randperm(n_kept, generator=self._generators[0])[:most]]
         rows = X[kept.sort().values.numpy()]
@@ -327,7 +379,7 @@ class AutoencoderDetector(NeuralDetector):
         held = sum(array.size for array in arrays.values())
         asked = self.n_members
         if self.encoder is None and len(self.hidden) <= len(arrays):
-            n_inputs, *sides = reversed(self.input_shape_)
+            n_inputs, *sides = reversed(self._seen_shape())
             widths = (n_inputs, *self.hidden)
             # Every convolution halves the sides of an image; tables have none.
             latent_dim = math.prod(-(-side // 2 ** len(self.hidden)) for side in sides) * widths[-1]
@@ -347,7 +399,7 @@ class AutoencoderDetector(NeuralDetector):
 
     def _architecture(self, activation: str, output_activation: str) -> Architecture:
         return Architecture(
-            input_shape=self.input_shape_,
+            input_shape=self._seen_shape(),
             intrinsic_dim=max(1, *self._given_dims()[: self.n_members]),
             hidden=tuple(self.hidden),
             activation=activation,  # type: ignore[arg-type]
@@ -394,7 +446,7 @@ class AutoencoderDetector(NeuralDetector):
 
         return Trimming(errors, share, warm_up=warm_up)
 
-    def _errors(self, members: Sequence[Network | Neighbours], rows: AnyRows, n_threads: int | None = None) -> Tensor:
+    def _errors(self, members: Sequence[Member], rows: AnyRows, n_threads: int | None = None) -> Tensor:
         """The score of every row by every member, ``(members, rows)``.
 
         While fitting on one thread: several keep some memory each, and networks of images have a thread each.
@@ -407,14 +459,17 @@ class AutoencoderDetector(NeuralDetector):
             n_threads=scoring_threads(self.networks_, rows.n_rows, n_threads or self.n_threads),
         )
 
-    def _errors_by(self, member: Scorer, batch: Batch) -> Tensor:
+    def _errors_by(self, member: Scorer | Imitation, batch: Batch) -> Tensor:
         return member.errors(batch, self._score_name())
 
     def _member_scores(self, X: Rows, n_threads: int | None = None) -> Tensor:
         networks = self._scoring_networks() if sp.issparse(X) else self.networks_
-        return self._scores_by(self._with_neighbours(networks), X, n_threads)
+        members: list[Member] = [*self._with_neighbours(networks)]
+        if self.imitation_ is not None:
+            members.append(self.imitation_)
+        return self._scores_by(members, X, n_threads)
 
-    def _scores_by(self, members: Sequence[Network | Neighbours], X: Rows, n_threads: int | None = None) -> Tensor:
+    def _scores_by(self, members: Sequence[Member], X: Rows, n_threads: int | None = None) -> Tensor:
         # Dense rows come in even blocks, sparse ones in double precision: a row scores the same in any company.
         rows: AnyRows = self._rows_to_score(X) if sp.issparse(X) else self._dense_rows(X)
         scores = self._errors(members, rows, n_threads)
@@ -435,8 +490,8 @@ class AutoencoderDetector(NeuralDetector):
             return self.scored_by
         if self.preprocessor_.unit_norm:
             return "cosine"
-        has_columns = self.preprocessor_.scale.size > 1
-        return "manhattan" if has_columns and self.scored_by == "auto-manhattan" else "euclidean"
+        by_column = self.preprocessor_.is_by_column
+        return "manhattan" if by_column and self.scored_by == "auto-manhattan" else "euclidean"
 
     def _scoring_networks(self) -> list[Network]:
         if self.scoring_networks_ is None:
@@ -453,6 +508,8 @@ class AutoencoderDetector(NeuralDetector):
                 check_count("intrinsic_dim", d)
         check_count("n_members", self.n_members)
         check_count("n_neighbors", self.n_neighbors, at_least=0)
+        check_count("n_trees", self.n_trees, at_least=0)
+        check_choice("ranks", self.ranks, (True, False))
         check_choice("level_lengths", self.level_lengths, (True, False))
         if not isinstance(self.hidden, (tuple, list)) or not self.hidden:
             raise ParameterError("hidden must name at least one layer, for example (32, 64, 128)")

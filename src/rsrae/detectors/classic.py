@@ -13,6 +13,7 @@ from sklearn.svm import OneClassSVM
 from sklearn.utils import gen_batches
 
 from rsrae.detectors.base import BaseDetector, Rows, check_count
+from rsrae.detectors.forest import Forest
 from rsrae.detectors.neighbours import NearestOthers
 from rsrae.detectors.preprocessed import (
     Matrix,
@@ -192,17 +193,23 @@ class IForest(BaseDetector):
             random_state=self.random_state,
         )
         forest.fit(rows)
-        self.forest_ = Forest.grown([member.tree_ for member in forest.estimators_], forest.max_samples_)
+        trees = [member.tree_ for member in forest.estimators_]
+        self.forest_ = Forest.of(trees, _depths)
+        self.usual_depth_ = _usual_depth(np.array([forest.max_samples_]))
 
     def _score(self, X: Rows) -> FloatArray:
-        return self.forest_.score(_in_single_precision(flatten(X)))
+        # 1/2 for an average row, towards 1 for one set apart at once.
+        usual = float(self.usual_depth_[0])
+        depths = self.forest_.mean(_in_single_precision(flatten(X)))
+        return np.asarray(2.0 ** -(depths / usual if usual > 0 else np.ones_like(depths)))
 
     def _state(self) -> tuple[dict[str, Any], Arrays]:
-        return {}, self.forest_.arrays()
+        arrays = self.forest_.arrays()
+        return {}, arrays | {"depth": arrays.pop("value"), "usual_depth": self.usual_depth_}
 
     def _restore(self, state: dict[str, Any], arrays: Arrays) -> None:
-        self.forest_ = Forest(**{name: arrays[name] for name in Forest.NAMES})
-        self.forest_.check(self.n_features_in_)
+        self.forest_ = Forest.restore(arrays | {"value": arrays["depth"]}, self.n_features_in_)
+        self.usual_depth_ = expect_shape("usual_depth", arrays["usual_depth"], (1,))
 
     def _rows_per_tree(self, n_rows: int) -> int:
         wanted = self.max_samples
@@ -218,83 +225,6 @@ class IForest(BaseDetector):
         )
 
 
-class Forest:
-    """The trees of an isolation forest as flat arrays: node i of all trees, one tree after the other.
-
-    ``column`` counts within ``columns``, those columns of the data that any tree looks at. A leaf is its own child.
-    ``depth`` is the path length that a row ending in that node is given; ``usual_depth`` that of an average row.
-    """
-
-    NAMES = ("roots", "column", "threshold", "left", "right", "depth", "columns", "height", "usual_depth")
-
-    def __init__(self, **arrays: npt.NDArray[Any]) -> None:
-        self.roots, self.columns = arrays["roots"], arrays["columns"]
-        self.column, self.threshold = arrays["column"], arrays["threshold"]
-        self.left, self.right, self.depth = arrays["left"], arrays["right"], arrays["depth"]
-        self.height, self.usual_depth = arrays["height"], arrays["usual_depth"]
-
-    @classmethod
-    def grown(cls, trees: list[Any], rows_per_tree: int) -> Forest:
-        """Of scikit-learn's trees."""
-        sizes = np.array([tree.node_count for tree in trees])
-        roots = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-        node = np.arange(sizes.sum())
-        offset = np.repeat(roots, sizes)
-        left, right, feature, n_rows, threshold = (
-            np.concatenate([getattr(tree, name) for tree in trees])
-            for name in ("children_left", "children_right", "feature", "n_node_samples", "threshold")
-        )
-        is_leaf = left < 0
-        left, right = np.where(is_leaf, node, left + offset), np.where(is_leaf, node, right + offset)
-        columns = np.unique(np.append(feature[~is_leaf], feature[~is_leaf][:1] if (~is_leaf).any() else 0))
-        return cls(
-            roots=roots,
-            column=np.where(is_leaf, 0, np.searchsorted(columns, feature)),
-            threshold=threshold,
-            left=left,
-            right=right,
-            depth=_levels(roots, left, right) + _usual_depth(n_rows),
-            columns=columns,
-            height=np.array([max(tree.max_depth for tree in trees)]),
-            usual_depth=_usual_depth(np.array([rows_per_tree])),
-        )
-
-    def arrays(self) -> Arrays:
-        """What the constructor takes."""
-        return {name: getattr(self, name) for name in self.NAMES}
-
-    def check(self, n_columns: int) -> None:
-        """A ValueError unless every walk from a root stays among the nodes and columns, and ends."""
-        n_nodes = len(self.depth)
-        for name, limit in (("roots", n_nodes), ("left", n_nodes), ("right", n_nodes), ("height", n_nodes)):
-            _expect_below(name, getattr(self, name), limit)
-        _expect_below("column", self.column, len(self.columns))
-        _expect_below("columns", self.columns, n_columns)
-        for name in ("column", "threshold", "left", "right", "depth"):
-            expect_shape(name, getattr(self, name), (n_nodes,))
-        for name in ("height", "usual_depth"):
-            expect_shape(name, getattr(self, name), (1,))
-
-    def score(self, X: Matrix) -> FloatArray:
-        """``2 ** -(mean depth / usual depth)``; 1/2 for an average row, towards 1 for one set apart at once."""
-        depths = np.empty(X.shape[0])
-        for batch in gen_batches(X.shape[0], max(1, 2**24 // len(self.columns))):
-            depths[batch] = self._total_depth(to_dense(X[batch][:, self.columns]))
-        usual = float(len(self.roots) * self.usual_depth[0])
-        return np.asarray(2.0 ** -(depths / usual if usual > 0 else np.ones_like(depths)))
-
-    def _total_depth(self, block: npt.NDArray[np.float32]) -> FloatArray:
-        row = np.arange(len(block))
-        total = np.zeros(len(block))
-        for root in self.roots:
-            node = np.full(len(block), root)
-            for _ in range(int(self.height[0])):
-                goes_left = block[row, self.column[node]] <= self.threshold[node]
-                node = np.where(goes_left, self.left[node], self.right[node])
-            total += self.depth[node]
-        return total
-
-
 def _in_single_precision(X: Any) -> Any:
     """The rows in the precision in which scikit-learn's trees compare."""
     with np.errstate(over="ignore"):
@@ -304,19 +234,15 @@ def _in_single_precision(X: Any) -> Any:
     return rows
 
 
-def _expect_below(name: str, array: npt.NDArray[Any], limit: int) -> None:
-    if array.dtype.kind != "i" or array.size == 0 or array.min() < 0 or array.max() >= limit:
-        raise ValueError(f"{name} must hold whole numbers from 0 to {limit - 1}")
-
-
-def _levels(roots: npt.NDArray[np.int64], left: npt.NDArray[np.int64], right: npt.NDArray[np.int64]) -> FloatArray:
-    levels = np.zeros(len(left))
-    generation = roots
+def _depths(tree: Any) -> FloatArray:
+    """The path length that a row ending in a node of scikit-learn's tree is given."""
+    levels = np.zeros(tree.node_count)
+    generation = np.array([0])
     while generation.size:
-        parents = generation[left[generation] != generation]
-        generation = np.concatenate([left[parents], right[parents]])
+        parents = generation[tree.children_left[generation] >= 0]
+        generation = np.concatenate([tree.children_left[parents], tree.children_right[parents]])
         levels[generation] = np.concatenate([levels[parents], levels[parents]]) + 1
-    return levels
+    return levels + _usual_depth(tree.n_node_samples)
 
 
 def _usual_depth(n_rows: npt.NDArray[Any]) -> FloatArray:

@@ -30,10 +30,18 @@ class Combination:
     trend: LengthTrend | None = None
 
     @classmethod
-    def fit(cls, scores: Tensor, lengths: LogLengths | None, *, has_neighbours: bool = False) -> Self:
+    def fit(
+        cls,
+        scores: Tensor,
+        lengths: LogLengths | None,
+        *,
+        has_neighbours: bool = False,
+        has_imitation: bool = False,
+    ) -> Self:
         """Learn from the scores of the training rows, ``(members, rows)``, and their lengths, if they are documents.
 
-        Neighbours, the last member, weigh as much as all networks together: they look at another side of the data.
+        Neighbours, behind the networks, weigh as much as all of them together: they look at another side of the data.
+        What imitates all of these, the last member, weighs as much as they do.
         """
         trend = None
         if lengths is not None:
@@ -43,8 +51,14 @@ class Combination:
         weights = scores.new_full((n_members,), 1 / n_members)
         if n_members == 1:
             return cls(torch.zeros_like(weights), torch.ones_like(weights), weights, trend)
+        n_imitated = n_members - 1 if has_imitation else n_members
+        imitated = weights[:n_imitated]
+        imitated[:] = 1 / n_imitated
         if has_neighbours:
-            weights[:-1], weights[-1] = 0.5 / (n_members - 1), 0.5
+            imitated[:-1], imitated[-1] = 0.5 / (n_imitated - 1), 0.5
+        if has_imitation:
+            imitated /= 2
+            weights[-1] = 0.5
         location, spread = robust_location_and_spread(scores)
         return cls(location, spread, weights, trend)
 

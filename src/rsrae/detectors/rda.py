@@ -13,6 +13,7 @@ from torch import Tensor
 from rsrae.detectors.autoencoders import AutoencoderDetector
 from rsrae.detectors.base import check_choice, check_count, check_number
 from rsrae.detectors.decomposition import PENALTIES, Splitter, decomposition_step, to_dense
+from rsrae.detectors.imitation import Imitation
 from rsrae.detectors.neural import to_numpy
 from rsrae.networks.batches import Batch
 from rsrae.networks.neighbours import Neighbours
@@ -85,8 +86,8 @@ class RDA(AutoencoderDetector):
     def _steps(self, network: Network) -> list[Step[Batch]]:
         return [decomposition_step(network, self._splitter(), learning_rate=self.learning_rate)]
 
-    def _errors_by(self, member: Scorer, batch: Batch) -> Tensor:
-        if isinstance(member, Neighbours):
+    def _errors_by(self, member: Scorer | Imitation, batch: Batch) -> Tensor:
+        if isinstance(member, (Neighbours, Imitation)):
             return super()._errors_by(member, batch)
         x = to_dense(batch)
         x_hat = self._explained(member, x).flatten(start_dim=2)

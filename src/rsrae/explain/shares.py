@@ -148,9 +148,14 @@ def _reconstruction_shares(detector: AutoencoderDetector, X: Any) -> Shares:
     is_cosine = scored_by == "cosine"
     parts = (_unit(x) - _unit(x_hat) if is_cosine else x - x_hat).abs()
     parts = parts if scored_by == "manhattan" else parts.square()
+    ranks = detector.preprocessor_.ranks
+    if ranks is not None:  # a column and its ranks together
+        parts, of_ranks = parts[..., : -len(ranks)], parts[..., -len(ranks) :]
+        parts.index_add_(-1, torch.from_numpy(ranks.columns), of_ranks)
     combined = detector.combination_
     in_units = (combined.weights / combined.spread).unsqueeze(1)
-    weights = torch.from_numpy(detector.member_scores(X)) * in_units  # (members, n)
+    # Without what imitates the others: its reasons are theirs.
+    weights = (torch.from_numpy(detector.member_scores(X)) * in_units)[: len(x_hat)]  # (members, n)
     shares = _shares_of((_to_one(parts) * weights.unsqueeze(-1)).sum(dim=0).numpy())
     x_hat = x_hat.mean(dim=0) if not is_cosine else _unit(x_hat).mean(dim=0) * _norms(x)
     norms, taken_off = _lost(detector, X)

@@ -54,7 +54,8 @@ class DenseRows:
     def take(self, index: Tensor) -> Tensor:
         """Rows by number, ``(members, rows) -> (members, rows, ...)``."""
         rows = self._X.index_select(0, index.reshape(-1).to(self._X.device))
-        return self._prepare(rows).view(*index.shape, *rows.shape[1:])
+        prepared = self._prepare(rows)
+        return prepared.view(*index.shape, *prepared.shape[1:])
 
     def blocks(self) -> Iterator[Tensor]:
         """All rows in order, as batches ``(1, rows, ...)``."""

@@ -229,6 +229,7 @@ def tiny_raw(profile: Profile) -> Iterator[Cell]:
     elif profile == "quick":
         yield from _grid(name, data, _CLASSIC, ratios=_QUICK_RATIOS, n_seeds=1)
         yield from _grid(name, data, _RSRAE, n_classes=3, n_seeds=1)
+        yield from _grid(name, data, _DEFAULT, n_seeds=1)
         yield from _grid(name, data, _DEEP, n_classes=1, n_seeds=1)
     else:
         yield from _grid(name, data, (*_RSRAE, *_CLASSIC, *_DEEP), ratios=RATIOS)
@@ -267,6 +268,7 @@ def several_normals(profile: Profile) -> Iterator[Cell]:
             yield from _grid(name, _SMALL_DATA, compared, n_classes=2, n_seeds=1, n_normal=n_normal)
             # Groups of newswire differ more than methods do: .42 to .98 for two normal topics.
             yield from _grid(name, ("reuters",), (*_RSRAE, *_CLASSIC, *quick_enough), n_seeds=1, n_normal=n_normal)
+            yield from _grid(name, ("reuters",), _DEFAULT, n_seeds=N_QUICK_SEEDS, n_normal=n_normal)
             again = (*_AUTHORS, *_DEFAULT)
             yield from _grid(name, _VECTORS, again, n_classes=2, n_seeds=N_QUICK_SEEDS, n_normal=n_normal)
             cheap = (*_CLASSIC, Variant("pca"))
@@ -315,7 +317,7 @@ def baselines(profile: Profile) -> Iterator[Cell]:
     for n_normal in (2, 3, 5):
         if profile == "quick":
             yield from _grid(name, PAPER_DATA, compared, n_classes=2, n_seeds=1, n_normal=n_normal)
-            yield from _grid(name, ("reuters",), compared, n_seeds=1, n_normal=n_normal)
+            yield from _grid(name, ("reuters",), compared, n_seeds=N_QUICK_SEEDS, n_normal=n_normal)
             yield from _grid(name, _VECTORS, compared, n_classes=2, n_seeds=N_QUICK_SEEDS, n_normal=n_normal)
         else:
             yield from _grid(name, PAPER_DATA, compared, n_normal=n_normal)
@@ -360,6 +362,8 @@ _CHANGES: tuple[tuple[str, dict[str, Value]], ...] = (
     ("", {"normalise_code": False}),
     ("table", {"tame": False}),
     ("table", {"scored_by": "euclidean"}),
+    ("table", {"ranks": False}),
+    ("table", {"n_trees": 0}),
     ("", {"rsr_scope": "A"}),
     ("", {"rsr_scope": "encoder"}),
     ("", {"learning_rate": 0.00025, "epochs": 200}),
