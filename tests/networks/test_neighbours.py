@@ -6,7 +6,7 @@ import scipy.sparse as sp
 import torch
 
 from rsrae.networks.batches import SparseBatch
-from rsrae.networks.neighbours import Neighbours, _smallest
+from rsrae.networks.neighbours import Neighbours, smallest
 
 
 def by_hand(x: np.ndarray, kept: np.ndarray, k: int) -> np.ndarray:
@@ -80,14 +80,14 @@ def test_more_neighbours_than_rows_are_as_many_as_there_are() -> None:
 
 @pytest.mark.parametrize("n_kinds", [1, 3, 1_000_000])  # of values: all equal, many ties, none
 @pytest.mark.parametrize("n", [5, 40, 83, 1_000])
-def test_the_smallest_are_found_in_order_with_ties_and_without(n_kinds: int, n: int, rng: np.random.Generator) -> None:
+def test_thesmallest_are_found_in_order_with_ties_and_without(n_kinds: int, n: int, rng: np.random.Generator) -> None:
     values = torch.from_numpy(rng.integers(0, n_kinds, size=(7, n)).astype(np.float32))
-    chosen, places = _smallest(values, 5)
+    chosen, places = smallest(values, 5)
     wanted = np.argsort(values.numpy(), axis=1, kind="stable")[:, :5]
     np.testing.assert_array_equal(places, wanted)
     torch.testing.assert_close(values.gather(1, places), chosen)
     for number, row in enumerate(values):  # alone as in company
-        torch.testing.assert_close(_smallest(row[None], 5)[1][0], places[number])
+        torch.testing.assert_close(smallest(row[None], 5)[1][0], places[number])
 
 
 def test_more_rows_than_are_taken_at_once_have_the_scores_they_have_alone(rng: np.random.Generator) -> None:

@@ -23,13 +23,14 @@ from rsrae.detectors.combination import Combination
 from rsrae.detectors.forest import Forest
 from rsrae.detectors.imitation import MOST_SHOWN, Imitation
 from rsrae.detectors.neural import NeuralDetector, to_numpy, value_range
-from rsrae.detectors.preprocessed import pack_rows, unpack_rows
+from rsrae.detectors.preprocessed import expect_shape, pack_rows, unpack_rows
 from rsrae.detectors.recipes import RECIPES
 from rsrae.errors import InputError, ParameterError
 from rsrae.modelfile import Arrays
 from rsrae.networks.architecture import ACTIVATIONS, Architecture, choose_activation
 from rsrae.networks.batches import Batch
 from rsrae.networks.building import build_networks
+from rsrae.networks.company import Company
 from rsrae.networks.neighbours import Neighbours
 from rsrae.networks.network import Network, Scorer
 from rsrae.networks.rows import AnyRows, DenseRows, SparseRows, make_rows
@@ -42,7 +43,7 @@ from rsrae.training import History, Step, Trimming, limited_threads, run_epochs,
 
 MOST_KEPT = 1_000  # rows among which neighbours are sought; drawn at random if more fit well
 MOST_KEPT_VALUES = 2**24  # of dense rows: large pictures are kept in smaller numbers
-Member = Network | Neighbours | Imitation
+Member = Network | Neighbours | Imitation | Company
 FEWEST_UPDATES = 25  # before a network's errors say more of the rows than of its random start
 
 
@@ -77,6 +78,9 @@ class AutoencoderDetector(NeuralDetector):
         twice, scaled and as the normal scores of its values, see :class:`rsrae.normalscores.NormalScores`.
     n_trees : tables scaled column by column, and several members, only: trees of one more member, a forest that learns
         from the columns what the others say, see :mod:`rsrae.detectors.imitation`; 0 leaves it out.
+    n_alike : rows of unit norm, images excepted, and several members, only: even out the score of an item with those of
+        so many training rows most like it (of at most 1,000, which the model file then holds), see
+        :mod:`rsrae.networks.company`; 0 leaves it out.
     level_lengths : sparse rows only: take off a score half of what the length of the document explains of it, see
         :class:`rsrae.scoring.LengthTrend`.
     encoder, decoder : modules of your own in place of the paper's; both or none. A decoder takes codes of one width:
@@ -105,6 +109,7 @@ class AutoencoderDetector(NeuralDetector):
         n_neighbors: int = 0,
         ranks: bool = False,
         n_trees: int = 0,
+        n_alike: int = 0,
         level_lengths: bool = False,
         encoder: nn.Module | None = None,
         decoder: nn.Module | None = None,
@@ -127,6 +132,7 @@ class AutoencoderDetector(NeuralDetector):
         self.n_neighbors = n_neighbors
         self.ranks = ranks
         self.n_trees = n_trees
+        self.n_alike = n_alike
         self.level_lengths = level_lengths
         self.encoder = encoder
         self.decoder = decoder
@@ -211,8 +217,10 @@ class AutoencoderDetector(NeuralDetector):
         # A model of documents may be asked about rows that are not sparse.
         lengths = None if self.combination_.trend is None else log_lengths(sp.csr_array(X))
         scores = self._member_scores(X)
+        sums = None if self.company_ is None else self._scores_by([self.company_], X)
         with limited_threads(1):  # there is next to nothing left to compute, and waking threads on a busy machine costs
-            return to_numpy(self.combination_(scores, lengths))
+            combined = self.combination_(scores, lengths)
+            return to_numpy(combined if sums is None else Company.even_out(combined, sums))
 
     def _train(self, X: Rows) -> FloatArray | None:
         for name, losses in self._run(make_rows(X, self.preprocessor_, device=self.device)).losses.items():
@@ -250,6 +258,7 @@ class AutoencoderDetector(NeuralDetector):
             return None
         self.neighbours_: Neighbours | None = None
         self.imitation_: Imitation | None = None
+        self.company_: Company | None = None
         lengths = self._lengths(X)
         if self.n_members == 1 and self.n_neighbors == 0 and lengths is None:
             # The scores of a single network stay as they are.
@@ -268,7 +277,12 @@ class AutoencoderDetector(NeuralDetector):
             self.combination_ = Combination.fit(
                 scores, lengths, has_neighbours=self.n_neighbors > 0, has_imitation=True
             )
-        return to_numpy(self.combination_(scores, lengths))
+        combined = self.combination_(scores, lengths)
+        if self._keeps_company():
+            shown = self._some(torch.arange(X.shape[0]), X)
+            self.company_ = Company(self._flat_rows(X, shown), combined.cpu()[shown], self.n_alike)
+            combined = Company.even_out(combined, self._scores_by([self.company_], X, n_threads=1))
+        return to_numpy(combined)
 
     def _state(self) -> tuple[dict[str, Any], Arrays]:
         network = self.networks_[0]
@@ -283,6 +297,10 @@ class AutoencoderDetector(NeuralDetector):
             arrays |= pack_rows("neighbours.rows", kept.cpu().numpy() if isinstance(kept, Tensor) else kept)
         if self.imitation_ is not None:
             arrays |= {f"forest.{name}": array for name, array in self.imitation_.forest.arrays().items()}
+        if self.company_ is not None:
+            shown = self.company_.rows
+            arrays |= pack_rows("company.rows", shown.cpu().numpy() if isinstance(shown, Tensor) else shown)
+            arrays["company.scores"] = self.company_.scores.cpu().numpy()
         state = {
             "activation": network.architecture.activation,
             "output_activation": network.architecture.output_activation,
@@ -302,7 +320,7 @@ class AutoencoderDetector(NeuralDetector):
             if n_members == 1:
                 arrays |= {"members.location": np.zeros(1), "members.spread": np.ones(1)}
         if header["format"] < 3:
-            header["parameters"] |= {"ranks": False, "n_trees": 0}
+            header["parameters"] |= {"ranks": False, "n_trees": 0, "n_alike": 0}
 
     def _restore(self, state: dict[str, Any], arrays: Arrays) -> None:
         self._restore_common(state, arrays)
@@ -320,15 +338,16 @@ class AutoencoderDetector(NeuralDetector):
         self.scoring_networks_ = None
         self.neighbours_ = None
         if self.n_neighbors > 0:
-            kept = unpack_rows("neighbours.rows", arrays, math.prod(self._seen_shape()))
-            if kept.shape[0] < 2:
-                raise ValueError("neighbours need two rows at least")
-            rows = kept if sp.issparse(kept) else torch.from_numpy(kept).to(self.device)
-            self.neighbours_ = Neighbours(rows, self.n_neighbors)
+            self.neighbours_ = Neighbours(self._restored_rows("neighbours.rows", arrays), self.n_neighbors)
         self.imitation_ = None
         if self._imitates():
             named = {name.removeprefix("forest."): array for name, array in arrays.items()}
             self.imitation_ = Imitation(Forest.restore(named, self.n_features_in_), self.n_features_in_)
+        self.company_ = None
+        if self._keeps_company():
+            shown = self._restored_rows("company.rows", arrays)
+            scores = expect_shape("company.scores", arrays["company.scores"], (shown.shape[0],))
+            self.company_ = Company(shown, torch.from_numpy(scores), self.n_alike)
         n_scores = self.n_members + (self.n_neighbors > 0) + self._imitates()
         self.combination_ = Combination.restore(arrays, n_scores)
 
@@ -344,9 +363,15 @@ class AutoencoderDetector(NeuralDetector):
         """Of an item as the networks see it."""
         return self.preprocessor_.shape(self.input_shape_)
 
+    def _is_ensemble(self) -> bool:
+        return self.n_members > 1 or self.n_neighbors > 0  # the scores of a single network stay as they are
+
     def _imitates(self) -> bool:
-        is_ensemble = self.n_members > 1 or self.n_neighbors > 0  # the scores of a single network stay as they are
-        return self.n_trees > 0 and is_ensemble and self.preprocessor_.is_by_column
+        return self.n_trees > 0 and self._is_ensemble() and self.preprocessor_.is_by_column
+
+    def _keeps_company(self) -> bool:
+        is_flat = len(self.input_shape_) == 1
+        return self.n_alike > 0 and self._is_ensemble() and is_flat and self.preprocessor_.unit_norm
 
     def _fit_imitation(self, X: Rows, scores: Tensor) -> Imitation:
         shown = torch.randperm(X.shape[0], generator=self._generators[0])[:MOST_SHOWN].sort().values
@@ -363,16 +388,30 @@ class AutoencoderDetector(NeuralDetector):
         share = _estimated_share(scores) if self.trim == "auto" else float(self.trim)
         n_kept = max(2, round((1 - share) * X.shape[0]))
         kept = scores.argsort(stable=True)[:n_kept].cpu()
-        most = (
-            MOST_KEPT if sp.issparse(X) else min(MOST_KEPT, max(2, MOST_KEPT_VALUES // math.prod(self._seen_shape())))
-        )
-        if n_kept > most:
-            kept = kept[torch.randperm(n_kept, generator=self._generators[0])[:most]]
-        rows = X[kept.sort().values.numpy()]
+        return self._flat_rows(X, self._some(kept, X))
+
+    def _some(self, numbers: Tensor, X: Rows) -> Tensor:
+        """At most so many of these rows as a model file may hold, drawn at random; in order."""
+        most = MOST_KEPT
+        if not sp.issparse(X):
+            most = min(most, max(2, MOST_KEPT_VALUES // math.prod(self._seen_shape())))
+        if len(numbers) > most:
+            numbers = numbers[torch.randperm(len(numbers), generator=self._generators[0])[:most]]
+        return numbers.sort().values
+
+    def _flat_rows(self, X: Rows, numbers: Tensor) -> Tensor | sp.csr_array:
+        """Rows by number, preprocessed and flat."""
+        rows = X[numbers.numpy()]
         if isinstance(rows, sp.csr_array):
             return self.preprocessor_.apply_sparse(rows.astype(np.float64))
         blocks = self._dense_rows(rows).blocks()
-        return torch.cat([block[0].flatten(start_dim=1) for block in blocks])[: len(kept)]
+        return torch.cat([block[0].flatten(start_dim=1) for block in blocks])[: len(numbers)]
+
+    def _restored_rows(self, name: str, arrays: Arrays) -> Tensor | sp.csr_array:
+        rows = unpack_rows(name, arrays, math.prod(self._seen_shape()))
+        if rows.shape[0] < 2:
+            raise ValueError(f"{name} must be two at least")
+        return rows if sp.issparse(rows) else torch.from_numpy(rows).to(self.device)
 
     def _check_size(self, arrays: Arrays) -> None:
         # A file may ask for a network of any size; built is none that is larger than the tensors that came with it.
@@ -459,7 +498,7 @@ class AutoencoderDetector(NeuralDetector):
             n_threads=scoring_threads(self.networks_, rows.n_rows, n_threads or self.n_threads),
         )
 
-    def _errors_by(self, member: Scorer | Imitation, batch: Batch) -> Tensor:
+    def _errors_by(self, member: Scorer | Imitation | Company, batch: Batch) -> Tensor:
         return member.errors(batch, self._score_name())
 
     def _member_scores(self, X: Rows, n_threads: int | None = None) -> Tensor:
@@ -509,6 +548,7 @@ class AutoencoderDetector(NeuralDetector):
         check_count("n_members", self.n_members)
         check_count("n_neighbors", self.n_neighbors, at_least=0)
         check_count("n_trees", self.n_trees, at_least=0)
+        check_count("n_alike", self.n_alike, at_least=0)
         check_choice("ranks", self.ranks, (True, False))
         check_choice("level_lengths", self.level_lengths, (True, False))
         if not isinstance(self.hidden, (tuple, list)) or not self.hidden:

@@ -16,6 +16,7 @@ from rsrae.detectors.decomposition import PENALTIES, Splitter, decomposition_ste
 from rsrae.detectors.imitation import Imitation
 from rsrae.detectors.neural import to_numpy
 from rsrae.networks.batches import Batch
+from rsrae.networks.company import Company
 from rsrae.networks.neighbours import Neighbours
 from rsrae.networks.network import Network, Scorer
 from rsrae.scoring import distance
@@ -86,8 +87,8 @@ class RDA(AutoencoderDetector):
     def _steps(self, network: Network) -> list[Step[Batch]]:
         return [decomposition_step(network, self._splitter(), learning_rate=self.learning_rate)]
 
-    def _errors_by(self, member: Scorer | Imitation, batch: Batch) -> Tensor:
-        if isinstance(member, (Neighbours, Imitation)):
+    def _errors_by(self, member: Scorer | Imitation | Company, batch: Batch) -> Tensor:
+        if isinstance(member, (Neighbours, Imitation, Company)):
             return super()._errors_by(member, batch)
         x = to_dense(batch)
         x_hat = self._explained(member, x).flatten(start_dim=2)

@@ -91,6 +91,7 @@ class ViewsRSRAE(ViewDetector):
         return RSRAE(
             scaling="none",
             unit_norm=True,
+            n_alike=0,
             epochs=self.rsrae_epochs,
             contamination=self.contamination,
             random_state=self._seed(),

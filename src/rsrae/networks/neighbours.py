@@ -21,7 +21,7 @@ from rsrae.scoring import cosine_distance, distance, euclidean_distance
 ROWS_AT_ONCE = 192  # their distances to all rows kept fit the cache of a core
 GROUP = 8
 # A squared distance below this share of the squared norm is rounding, of either row: they are one and the same.
-_ITSELF = {torch.float32: 1e-5, torch.float64: 1e-12}
+ITSELF = {torch.float32: 1e-5, torch.float64: 1e-12}
 
 
 class Neighbours:
@@ -55,7 +55,7 @@ class Neighbours:
             x = (batch.to_dense() if isinstance(batch, SparseBatch) else batch).flatten(start_dim=2)
             return distance(x, self.reconstruct(batch).flatten(start_dim=2), scored_by)
         square_norms = batch.square_norms[0].cpu()
-        inner = self._inner_products(batch)
+        inner = self.inner_products(batch)
         nearest = self._nearest(self._square_norms() - 2 * inner, square_norms)
         means = self._sparse_means(nearest)
         square_means = torch.from_numpy(_square_norms(means))
@@ -78,12 +78,15 @@ class Neighbours:
             ]
             return nn.functional.embedding_bag(torch.cat(nearest), rows, mode="mean").view(batch.shape)
         square_norms = batch.square_norms[0] if isinstance(batch, SparseBatch) else batch[0].square().sum(dim=1)
-        apart = self._square_norms() - 2 * self._inner_products(batch)
+        apart = self._square_norms() - 2 * self.inner_products(batch)
         means = self._sparse_means(self._nearest(apart, square_norms.cpu()))
         return torch.from_numpy(means.toarray()).view(batch.shape).to(batch.device)
 
-    def _inner_products(self, batch: Batch) -> Tensor:
-        """Of the rows of the batch with all rows kept, which are sparse, ``(rows, kept)``."""
+    def inner_products(self, batch: Batch) -> Tensor:
+        """Of the rows of the batch with all rows kept, ``(rows, kept)``."""
+        if isinstance(self.rows, Tensor):
+            x = batch.to_dense() if isinstance(batch, SparseBatch) else batch
+            return x[0].flatten(start_dim=1) @ self.rows.to(dtype=x.dtype).T
         if isinstance(batch, SparseBatch):
             products: Any = batch.members[0] @ self.rows.T
             return torch.from_numpy(products.toarray())
@@ -94,10 +97,10 @@ class Neighbours:
 
         ``apart`` are the square distances, ``(rows, kept)``, but for the rows' own square norms.
         """
-        values, indices = _smallest(apart, self.k + 1)
+        values, indices = smallest(apart, self.k + 1)
         own = square_norms.unsqueeze(1)
         kept_in = self.rows.dtype if isinstance(self.rows, Tensor) else torch.float64
-        is_itself = values[:, :1] + own <= max(_ITSELF[own.dtype], _ITSELF[kept_in]) * own
+        is_itself = values[:, :1] + own <= max(ITSELF[own.dtype], ITSELF[kept_in]) * own
         return torch.where(is_itself, indices[:, 1:], indices[:, :-1])
 
     def _square_norms(self) -> Tensor:
@@ -112,7 +115,7 @@ class Neighbours:
         return sp.csr_array(weights @ self.rows)
 
 
-def _smallest(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
+def smallest(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """The k smallest of each row, in order, and their places."""
     if values.device.type != "cpu":
         found = values.topk(k, dim=1, largest=False)

@@ -19,6 +19,10 @@ TABLE_VERSIONS: dict[Recipe, int] = {**CODE_VERSIONS, "default": 3}
 OWN_TABLE_VERSION = 5
 """The same for our default, and not for the methods that see the data as it does, on the ADBench tables."""
 
+VECTORS = ("tiny-imagenet-deep", "reuters", "newsgroups")
+OWN_VECTOR_VERSION = 3
+"""The same for our default on data whose rows are directions, pictures excepted."""
+
 Value = int | float | str | None
 
 
@@ -86,6 +90,7 @@ def is_current(row: Mapping[str, Any]) -> bool:
 
 
 def _code_version(recipe: Recipe, data: str, method: str) -> int:
-    if not data.startswith("adbench/"):
-        return CODE_VERSIONS[recipe]
-    return OWN_TABLE_VERSION if (method, recipe) == ("rsrae", "default") else TABLE_VERSIONS[recipe]
+    is_table, is_own = data.startswith("adbench/"), (method, recipe) == ("rsrae", "default")
+    if is_own and (is_table or data in VECTORS):
+        return OWN_TABLE_VERSION if is_table else OWN_VECTOR_VERSION
+    return TABLE_VERSIONS[recipe] if is_table else CODE_VERSIONS[recipe]

@@ -8,7 +8,7 @@ from itertools import product
 from typing import Literal
 
 from rsrae.paper import datasets
-from rsrae.paper.cells import Cell, Value
+from rsrae.paper.cells import VECTORS, Cell, Value
 from rsrae.paper.protocol import RATIOS, OutlierChoice, Recipe
 
 Profile = Literal["smoke", "quick", "full"]
@@ -29,7 +29,6 @@ SMOKE_EPOCHS = 2
 
 # Cheap enough for all classes in a quick run; the others train convolutional networks on 750 images or more.
 _SMALL_DATA = ("caltech-101", "tiny-imagenet-deep", "reuters", "newsgroups")
-_VECTORS = ("tiny-imagenet-deep", "reuters", "newsgroups")  # cheaper still
 _QUICK_RATIOS = (0.1, 0.5, 0.9)
 
 
@@ -104,8 +103,8 @@ def main(profile: Profile) -> Iterator[Cell]:
         yield from _grid(name, _SMALL_DATA, _AUTHORS)
         yield from _grid(name, _SMALL_DATA, _RSRAE, n_seeds=1)
         yield from _grid(name, _SMALL_DATA, (*_RSRAE, *_DEEP), ratios=_QUICK_RATIOS, n_classes=1, n_seeds=1)
-        yield from _grid(name, _VECTORS, _DEFAULT, n_seeds=N_QUICK_SEEDS)
-        yield from _grid(name, _VECTORS, (*_AUTHORS, *_DEFAULT), ratios=_QUICK_RATIOS, n_seeds=1)
+        yield from _grid(name, VECTORS, _DEFAULT, n_seeds=N_QUICK_SEEDS)
+        yield from _grid(name, VECTORS, (*_AUTHORS, *_DEFAULT), ratios=_QUICK_RATIOS, n_seeds=1)
         yield from _grid(name, ("caltech-101",), (_GT,), n_seeds=1)
         yield from _grid(name, ("fashion-mnist",), _AUTHORS, n_seeds=2)
         yield from _grid(name, ("fashion-mnist",), _RSRAE, n_classes=3, n_seeds=1)
@@ -270,7 +269,7 @@ def several_normals(profile: Profile) -> Iterator[Cell]:
             yield from _grid(name, ("reuters",), (*_RSRAE, *_CLASSIC, *quick_enough), n_seeds=1, n_normal=n_normal)
             yield from _grid(name, ("reuters",), _DEFAULT, n_seeds=N_QUICK_SEEDS, n_normal=n_normal)
             again = (*_AUTHORS, *_DEFAULT)
-            yield from _grid(name, _VECTORS, again, n_classes=2, n_seeds=N_QUICK_SEEDS, n_normal=n_normal)
+            yield from _grid(name, VECTORS, again, n_classes=2, n_seeds=N_QUICK_SEEDS, n_normal=n_normal)
             cheap = (*_CLASSIC, Variant("pca"))
             yield from _grid(name, ("fashion-mnist",), cheap, n_classes=1, n_seeds=1, n_normal=n_normal)
         else:
@@ -310,15 +309,15 @@ def baselines(profile: Profile) -> Iterator[Cell]:
     tables = [one for one in datasets.names() if one.startswith("adbench/")]
     if profile == "quick":
         yield from _grid(name, PAPER_DATA, compared, n_seeds=1)
-        yield from _grid(name, _VECTORS, compared, ratios=_QUICK_RATIOS, n_seeds=1)
-        yield from _grid(name, (*_VECTORS, *tables), compared, n_seeds=N_QUICK_SEEDS)
+        yield from _grid(name, VECTORS, compared, ratios=_QUICK_RATIOS, n_seeds=1)
+        yield from _grid(name, (*VECTORS, *tables), compared, n_seeds=N_QUICK_SEEDS)
     else:
         yield from _grid(name, (*PAPER_DATA, *tables), compared, ratios=RATIOS)
     for n_normal in (2, 3, 5):
         if profile == "quick":
             yield from _grid(name, PAPER_DATA, compared, n_classes=2, n_seeds=1, n_normal=n_normal)
             yield from _grid(name, ("reuters",), compared, n_seeds=N_QUICK_SEEDS, n_normal=n_normal)
-            yield from _grid(name, _VECTORS, compared, n_classes=2, n_seeds=N_QUICK_SEEDS, n_normal=n_normal)
+            yield from _grid(name, VECTORS, compared, n_classes=2, n_seeds=N_QUICK_SEEDS, n_normal=n_normal)
         else:
             yield from _grid(name, PAPER_DATA, compared, n_normal=n_normal)
 
@@ -362,6 +361,8 @@ _CHANGES: tuple[tuple[str, dict[str, Value]], ...] = (
     ("", {"normalise_code": False}),
     ("table", {"tame": False}),
     ("table", {"scored_by": "euclidean"}),
+    ("features", {"n_alike": 0}),
+    ("documents", {"n_alike": 0}),
     ("table", {"ranks": False}),
     ("table", {"n_trees": 0}),
     ("", {"rsr_scope": "A"}),
@@ -380,7 +381,7 @@ def ablation(profile: Profile) -> Iterator[Cell]:
     n_seeds, n_classes = (1, 2) if profile == "quick" else (3, None)
     for data in tables[::3] if profile == "quick" else tables:
         yield from _grid(name, (data,), _changed(data), n_seeds=n_seeds)
-    for data, n_normal in product(_VECTORS, (1, 3)):
+    for data, n_normal in product(VECTORS, (1, 3)):
         yield from _grid(name, (data,), _changed(data), n_classes=n_classes, n_seeds=n_seeds, n_normal=n_normal)
 
 
