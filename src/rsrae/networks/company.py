@@ -59,10 +59,10 @@ class Company:
             batch = batch.to_dense()
         if isinstance(batch, SparseBatch):
             to_mean = torch.from_numpy(np.asarray(batch.members[0] @ self._mean.numpy(), dtype=np.float64))
-            return self._sums(self._index.inner_products(batch), to_mean).to(batch.device)
+            return self._sums(self._index.inner_products(batch), to_mean, to_mean.dtype).to(batch.device)
         parts = torch.split(batch[0].flatten(start_dim=1), ROWS_AT_ONCE)
         mean = self._mean.to(batch)
-        sums = [self._sums(self._index.inner_products(part.unsqueeze(0)), part @ mean) for part in parts]
+        sums = [self._sums(self._index.inner_products(part.unsqueeze(0)), part @ mean, part.dtype) for part in parts]
         return torch.cat(sums, dim=1).to(batch)
 
     @staticmethod
@@ -70,7 +70,7 @@ class Company:
         """The mean of the scores of the rows themselves and of those most like them, by their weights."""
         return (own + sums[0]) / (1 + sums[1])
 
-    def _sums(self, inner: Tensor, to_mean: Tensor) -> Tensor:
+    def _sums(self, inner: Tensor, to_mean: Tensor, rows_in: torch.dtype) -> Tensor:
         """Of inner products ``(rows, kept)``; ``to_mean`` are those of the rows with the mean of the rows kept."""
         own_norms = (1 - 2 * to_mean + self._square_mean).clamp_min(1e-12).sqrt()
         norms, their_means, scores = (part.to(inner) for part in (self._norms, self._to_mean, self.scores))
@@ -79,7 +79,7 @@ class Company:
         values, places = smallest(cosines.neg_(), self.k + 1)
         nearest = inner.gather(1, places[:, :1])
         kept_in = self.rows.dtype if isinstance(self.rows, Tensor) else torch.float64
-        is_itself = 2 - 2 * nearest <= max(ITSELF[inner.dtype], ITSELF[kept_in])
+        is_itself = 2 - 2 * nearest <= max(ITSELF[rows_in], ITSELF[kept_in])
         weights = torch.where(is_itself, values[:, 1:], values[:, :-1]).neg().clamp_min(0)
         places = torch.where(is_itself, places[:, 1:], places[:, :-1])
         return torch.stack([(weights * scores[places]).sum(dim=1), weights.sum(dim=1)])
