@@ -35,6 +35,9 @@ SINGLE: dict[str, Any] = {
     **NETWORK,
     "n_members": 1,
     "n_neighbors": 0,
+    "ranks": False,
+    "n_trees": 0,
+    "n_alike": 0,
     "level_lengths": False,
     "normalisation": None,
     "trim": 0.0,
@@ -259,8 +262,8 @@ def threads(run: Run, result: Result) -> None:
 
 
 def cost(run: Run, result: Result) -> None:
-    """A whole fit of `RSRAE()` as it is (four networks, neighbours, trimming) against the recipe "paper" (one member,
-    200 epochs) in the same engine.
+    """A whole fit of `RSRAE()` as it is (four networks, neighbours, trimming, and what comes after) against the recipe
+    "paper" (one member, 200 epochs) in the same engine.
     """
     problems: dict[str, Any] = {"table 500 x 20": data.table(500, 20)}
     if not run.quick:

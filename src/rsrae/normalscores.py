@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from scipy.special import ndtr, ndtri
-from torch import Tensor
+from torch import Tensor, nn
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -83,17 +83,21 @@ class NormalScoresOf:
     """``NormalScores`` where the rows are."""
 
     def __init__(self, columns: Tensor, values: Tensor, scores: Tensor) -> None:
-        self.columns, self.values, self.scores = columns, values, scores
+        self.columns, self.values = columns, values
+        # A piece of the curve starts at every knot, and one lies before the first: (curves, knots + 1). The outer ones
+        # are level, and so are those between a knot and its repetitions.
+        width, height = values.diff(dim=1), scores.diff(dim=1)
+        slope = torch.where(width > 0, height / width, torch.zeros_like(width))
+        self.start = torch.cat([values[:, :1], values], dim=1)
+        self.score = torch.cat([scores[:, :1], scores], dim=1)
+        self.slope = nn.functional.pad(slope, (1, 1))
 
     def __call__(self, rows: Tensor) -> Tensor:
         """``(rows, columns) -> (rows, curves)``."""
         x = rows.T[self.columns].contiguous()
-        right = torch.searchsorted(self.values, x).clamp_(1, self.values.shape[1] - 1)
-        left = right - 1
-        start, end = self.values.gather(1, left), self.values.gather(1, right)
-        # A knot that is repeated has no width: there the curve has ended.
-        share = torch.where(end > start, (x - start) / (end - start), torch.ones_like(x)).clamp_(0, 1)
-        return torch.lerp(self.scores.gather(1, left), self.scores.gather(1, right), share).T
+        piece = torch.searchsorted(self.values, x, right=True)
+        slope, start, score = (part.gather(1, piece) for part in (self.slope, self.start, self.score))
+        return torch.addcmul(score, slope, x.sub_(start)).T
 
 
 def _curve(column: FloatArray) -> FloatArray:
