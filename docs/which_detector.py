@@ -55,7 +55,7 @@ Trial = tuple[Any, ...]
 def cells(ratio: float = 0.5, seed: int = 0) -> dict[str, dict[str, dict[Trial, tuple[float, float]]]]:
     """AUC and AP by group of trials, method and trial; outliers drawn at random."""
     found: dict[str, dict[str, dict[Trial, tuple[float, float]]]] = defaultdict(lambda: defaultdict(dict))
-    for experiment in ("main", "several-normals", "tables", "baselines", "pictures"):
+    for experiment in ("main", "several-normals", "tables", "baselines", "pictures", "tiny-raw"):
         for row in finished_rows(DOCS.parent / "results" / f"{experiment}.jsonl"):
             parameters = ", ".join(f"{name}={value}" for name, value in row["params"].items())
             method = METHODS.get((row["method"], row["recipe"], parameters))

@@ -143,7 +143,7 @@ _EXPERIMENTS = {
             "tiny-raw",
             "Tiny ImageNet without deep features",
             "figure 12",
-            "One seed; c = 0.5 and three classes for RSRAE, one for DSEBM, DAGMM and GT.",
+            "One seed; c = 0.5 and three classes for RSRAE (ten for our default), one for DSEBM, DAGMM and GT.",
             plans.tiny_raw,
         ),
         Experiment(
