@@ -228,9 +228,13 @@ def tiny_raw(profile: Profile) -> Iterator[Cell]:
     elif profile == "quick":
         yield from _grid(name, data, _CLASSIC, ratios=_QUICK_RATIOS, n_seeds=1)
         yield from _grid(name, data, _RSRAE, n_classes=3, n_seeds=1)
-        beside = (Variant("centroid", "default"), _with("centroid", "default", refit=0.6), Variant("iforest", "default"))
-        nearest = _with("knn", "default", n_neighbors=100)
-        yield from _grid(name, data, (*_DEFAULT, *beside, nearest), n_seeds=1)
+        beside = (
+            Variant("centroid", "default"),
+            _with("centroid", "default", refit=0.6),
+            _with("knn", "default", n_neighbors=100),
+            Variant("iforest", "default"),
+        )
+        yield from _grid(name, data, (*_DEFAULT, *beside), n_seeds=1)
         yield from _grid(name, data, _DEEP, n_classes=1, n_seeds=1)
     else:
         yield from _grid(name, data, (*_RSRAE, *_CLASSIC, *_DEEP), ratios=RATIOS)
