@@ -223,21 +223,21 @@ def tiny_raw(profile: Profile) -> Iterator[Cell]:
     """Tiny ImageNet without deep features."""
     name = "tiny-raw"
     data = ("tiny-imagenet",)
+    as_we_see_it = (
+        Variant("centroid", "default"),
+        _with("centroid", "default", refit=0.6),
+        _with("knn", "default", n_neighbors=100),
+        Variant("iforest", "default"),
+    )
     if profile == "smoke":
         yield from _smoke(name, data, (*_RSRAE, *_CLASSIC, *_DEEP))
     elif profile == "quick":
         yield from _grid(name, data, _CLASSIC, ratios=_QUICK_RATIOS, n_seeds=1)
         yield from _grid(name, data, _RSRAE, n_classes=3, n_seeds=1)
-        beside = (
-            Variant("centroid", "default"),
-            _with("centroid", "default", refit=0.6),
-            _with("knn", "default", n_neighbors=100),
-            Variant("iforest", "default"),
-        )
-        yield from _grid(name, data, (*_DEFAULT, *beside), n_seeds=1)
+        yield from _grid(name, data, (*_DEFAULT, *as_we_see_it), n_seeds=1)
         yield from _grid(name, data, _DEEP, n_classes=1, n_seeds=1)
     else:
-        yield from _grid(name, data, (*_RSRAE, *_CLASSIC, *_DEEP), ratios=RATIOS)
+        yield from _grid(name, data, (*_RSRAE, *_CLASSIC, *_DEEP, *as_we_see_it), ratios=RATIOS)
 
 
 def swiss_roll(profile: Profile) -> Iterator[Cell]:
