@@ -50,7 +50,7 @@ def test_it_is_one_more_member_of_an_ensemble(easy_table: Any) -> None:
 def test_the_scores_of_a_single_network_stay_distances(easy_table: Any) -> None:
     X = easy_table.X
     detector = RSRAE(**SMALL, n_members=1, n_neighbors=0).fit(X)
-    assert detector.imitation_ is None
+    assert detector.panel_.imitation is None
     np.testing.assert_allclose(np.abs(detector.residuals(X)).sum(axis=1), detector.anomaly_score(X), rtol=1e-5)
 
 
@@ -59,7 +59,7 @@ def test_where_columns_are_not_scaled_one_by_one_there_are_neither_ranks_nor_tre
     settings: dict[str, Any], easy_table: Any
 ) -> None:
     detector = RSRAE(**SMALL, **settings).fit(easy_table.X)
-    assert detector.imitation_ is None
+    assert detector.panel_.imitation is None
     assert detector.preprocess(easy_table.X).shape == easy_table.X.shape
     other = RSRAE(**SMALL | {"n_trees": 0}, **settings, ranks=False).fit(easy_table.X)
     np.testing.assert_array_equal(detector.anomaly_score(easy_table.X), other.anomaly_score(easy_table.X))
@@ -105,3 +105,20 @@ def test_a_wild_value_does_not_hide(rng: np.random.Generator) -> None:
 def test_what_is_no_number_of_trees_is_refused(settings: dict[str, Any], easy_table: Any) -> None:
     with pytest.raises(ParameterError, match=next(iter(settings))):
         RSRAE(**SMALL | settings).fit(easy_table.X)
+
+
+def test_whoever_is_interrupted_after_training_keeps_the_panel_there_was(
+    easy_table: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    detector = RSRAE(**SMALL).fit(easy_table.X)
+    panel = detector.panel_
+
+    def interrupt(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Imitation, "fit", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        detector.partial_fit(easy_table.X)
+    assert detector.panel_ is panel
+    assert len(detector.member_scores(easy_table.X)) == len(panel.combination.weights)
+    assert np.isfinite(detector.anomaly_score(easy_table.X)).all()

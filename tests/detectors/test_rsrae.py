@@ -295,8 +295,8 @@ def test_neighbours_keep_a_rare_kind_of_normal_item_normal(rng: np.random.Genera
 
 def test_rows_that_the_networks_find_strange_are_no_neighbours(easy_table: Any) -> None:
     detector = RSRAE(epochs=10, trim=0.3, random_state=0).fit(easy_table.X)
-    assert detector.neighbours_ is not None
-    kept = detector.neighbours_.rows
+    assert detector.panel_.neighbours is not None
+    kept = detector.panel_.neighbours.rows
     assert len(kept) == round(0.7 * len(easy_table.X))
     strange = torch.from_numpy(detector.preprocess(easy_table.X[easy_table.y == 1])).float()
     assert torch.cdist(strange, kept).min() > 1e-3
@@ -304,15 +304,15 @@ def test_rows_that_the_networks_find_strange_are_no_neighbours(easy_table: Any) 
 
 def test_at_most_a_thousand_rows_are_kept(rng: np.random.Generator) -> None:
     detector = RSRAE(**SMALL | {"n_neighbors": 3}).fit(rng.normal(size=(2500, 3)))
-    assert detector.neighbours_ is not None
-    assert len(detector.neighbours_.rows) == 1000
+    assert detector.panel_.neighbours is not None
+    assert len(detector.panel_.neighbours.rows) == 1000
 
 
 def test_of_large_pictures_fewer_are_kept(monkeypatch: pytest.MonkeyPatch, easy_images: Any) -> None:
     monkeypatch.setattr("rsrae.detectors.autoencoders.MOST_KEPT_VALUES", 10 * easy_images.X[0].size)
     detector = RSRAE(epochs=1, n_members=1, random_state=0).fit(easy_images.X)
-    assert detector.neighbours_ is not None
-    assert len(detector.neighbours_.rows) == 10
+    assert detector.panel_.neighbours is not None
+    assert len(detector.panel_.neighbours.rows) == 10
 
 
 @pytest.mark.parametrize("kind", ["table", "sparse", "images"])
@@ -381,10 +381,10 @@ def test_the_published_recipes_see_images_as_the_paper_does(recipe: str, easy_im
 
 def test_a_single_row_more_leaves_neighbours_and_scales_as_they_are(tmp_path: Path, easy_table: Any) -> None:
     detector = RSRAE(epochs=2, random_state=0).fit(easy_table.X)
-    neighbours, combination = detector.neighbours_, detector.combination_
+    neighbours, combination = detector.panel_.neighbours, detector.panel_.combination
     detector.partial_fit(easy_table.X[:1])
-    assert detector.neighbours_ is neighbours
-    assert detector.combination_ is combination
+    assert detector.panel_.neighbours is neighbours
+    assert detector.panel_.combination is combination
     detector.save(tmp_path / "model")
     scores = detector.anomaly_score(easy_table.X)
     np.testing.assert_array_equal(rsrae.load(tmp_path / "model").anomaly_score(easy_table.X), scores)

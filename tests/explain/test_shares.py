@@ -57,7 +57,7 @@ def test_an_ensembles_shares_are_its_members_weighed_by_what_they_put_into_the_s
     detector = make_detector(
         "rsrae", epochs=3, random_state=0, n_members=2, intrinsic_dim=(0, 3), scored_by="euclidean", ranks=False
     ).fit(X)
-    combined = detector.combination_
+    combined = detector.panel_.combination
     scores = detector.member_scores(X[:4]) * np.asarray(combined.weights / combined.spread)[:, None]
     assert len(scores) == 4  # two networks, neighbours, and what imitates them
     scores = scores[:3]  # its reasons are theirs

@@ -88,16 +88,16 @@ def test_the_detector_evens_out_documents_and_vectors(rng: np.random.Generator, 
 
 
 def test_tables_images_and_single_networks_keep_no_company(easy_table: Any, easy_images: Any) -> None:
-    assert RSRAE(**SMALL).fit(easy_table.X).company_ is None
-    assert RSRAE(**SMALL | {"epochs": 1}).fit(easy_images.X[:20]).company_ is None
+    assert RSRAE(**SMALL).fit(easy_table.X).panel_.company is None
+    assert RSRAE(**SMALL | {"epochs": 1}).fit(easy_images.X[:20]).panel_.company is None
     alone = RSRAE(**SMALL | {"n_members": 1}, n_neighbors=0, unit_norm=True).fit(easy_table.X)
-    assert alone.company_ is None
+    assert alone.panel_.company is None
 
 
 def test_many_rows_are_represented_by_some(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rsrae.detectors.autoencoders.MOST_KEPT", 20)
     detector = RSRAE(**SMALL, unit_norm=True, scaling="none").fit(directions(rng))
-    assert detector.company_.rows.shape == (20, 12)
+    assert detector.panel_.company.rows.shape == (20, 12)
     assert np.isfinite(detector.anomaly_score(directions(rng))).all()
 
 

@@ -20,10 +20,9 @@ from torch import Tensor, nn
 
 from rsrae.detectors.base import Rows, check_choice, check_count
 from rsrae.detectors.combination import Combination
-from rsrae.detectors.forest import Forest
 from rsrae.detectors.imitation import MOST_SHOWN, Imitation
 from rsrae.detectors.neural import NeuralDetector, to_numpy, value_range
-from rsrae.detectors.preprocessed import expect_shape, pack_rows, unpack_rows
+from rsrae.detectors.panel import Panel
 from rsrae.detectors.recipes import RECIPES
 from rsrae.errors import InputError, ParameterError
 from rsrae.modelfile import Arrays
@@ -215,11 +214,12 @@ class AutoencoderDetector(NeuralDetector):
 
     def _score(self, X: Rows) -> FloatArray:
         # A model of documents may be asked about rows that are not sparse.
-        lengths = None if self.combination_.trend is None else log_lengths(sp.csr_array(X))
+        panel = self.panel_
+        lengths = None if panel.combination.trend is None else log_lengths(sp.csr_array(X))
         scores = self._member_scores(X)
-        sums = None if self.company_ is None else self._scores_by([self.company_], X)
+        sums = None if panel.company is None else self._scores_by([panel.company], X)
         with limited_threads(1):  # there is next to nothing left to compute, and waking threads on a busy machine costs
-            combined = self.combination_(scores, lengths)
+            combined = panel.combination(scores, lengths)
             return to_numpy(combined if sums is None else Company.even_out(combined, sums))
 
     def _train(self, X: Rows) -> FloatArray | None:
@@ -256,32 +256,30 @@ class AutoencoderDetector(NeuralDetector):
         """
         if X.shape[0] < 2:  # of a partial_fit: a row alone says nothing about what is usual
             return None
-        self.neighbours_: Neighbours | None = None
-        self.imitation_: Imitation | None = None
-        self.company_: Company | None = None
         lengths = self._lengths(X)
         if self.n_members == 1 and self.n_neighbors == 0 and lengths is None:
             # The scores of a single network stay as they are.
-            self.combination_ = Combination.fit(torch.zeros(1, 1, dtype=torch.float64), None)
+            self.panel_ = Panel(Combination.fit(torch.zeros(1, 1, dtype=torch.float64), None))
             return None
-        scores = self._member_scores(X, n_threads=1)
-        self.combination_ = Combination.fit(scores, lengths)
+        networks = self._scoring_networks() if sp.issparse(X) else self.networks_
+        scores = self._scores_by(networks, X, n_threads=1)
+        combination = Combination.fit(scores, lengths)
+        neighbours = imitation = company = None
         if self.n_neighbors > 0:
-            kept = self._normal_rows(X, self.combination_(scores, lengths))
-            self.neighbours_ = Neighbours(kept, self.n_neighbors)
-            scores = torch.cat([scores, self._scores_by([self.neighbours_], X, n_threads=1)])
-            self.combination_ = Combination.fit(scores, lengths, has_neighbours=True)
+            kept = self._normal_rows(X, combination(scores, lengths))
+            neighbours = Neighbours(kept, self.n_neighbors)
+            scores = torch.cat([scores, self._scores_by([neighbours], X, n_threads=1)])
+            combination = Combination.fit(scores, lengths, has_neighbours=True)
         if self._imitates():
-            self.imitation_ = self._fit_imitation(X, self.combination_(scores, lengths))
-            scores = torch.cat([scores, self._scores_by([self.imitation_], X, n_threads=1)])
-            self.combination_ = Combination.fit(
-                scores, lengths, has_neighbours=self.n_neighbors > 0, has_imitation=True
-            )
-        combined = self.combination_(scores, lengths)
+            imitation = self._fit_imitation(X, combination(scores, lengths))
+            scores = torch.cat([scores, self._scores_by([imitation], X, n_threads=1)])
+            combination = Combination.fit(scores, lengths, has_neighbours=self.n_neighbors > 0, has_imitation=True)
+        combined = combination(scores, lengths)
         if self._keeps_company():
             shown = self._some(torch.arange(X.shape[0]), X)
-            self.company_ = Company(self._flat_rows(X, shown), combined.cpu()[shown], self.n_alike)
-            combined = Company.even_out(combined, self._scores_by([self.company_], X, n_threads=1))
+            company = Company(self._flat_rows(X, shown), combined.cpu()[shown], self.n_alike)
+            combined = Company.even_out(combined, self._scores_by([company], X, n_threads=1))
+        self.panel_ = Panel(combination, neighbours, imitation, company)
         return to_numpy(combined)
 
     def _state(self) -> tuple[dict[str, Any], Arrays]:
@@ -291,16 +289,7 @@ class AutoencoderDetector(NeuralDetector):
             for number, network in enumerate(self.networks_)
             for name, tensor in network.state().items()
         }
-        arrays |= self.combination_.arrays()
-        if self.neighbours_ is not None:
-            kept = self.neighbours_.rows
-            arrays |= pack_rows("neighbours.rows", kept.cpu().numpy() if isinstance(kept, Tensor) else kept)
-        if self.imitation_ is not None:
-            arrays |= {f"forest.{name}": array for name, array in self.imitation_.forest.arrays().items()}
-        if self.company_ is not None:
-            shown = self.company_.rows
-            arrays |= pack_rows("company.rows", shown.cpu().numpy() if isinstance(shown, Tensor) else shown)
-            arrays["company.scores"] = self.company_.scores.cpu().numpy()
+        arrays |= self.panel_.arrays()
         state = {
             "activation": network.architecture.activation,
             "output_activation": network.architecture.output_activation,
@@ -336,20 +325,15 @@ class AutoencoderDetector(NeuralDetector):
             )
         self._schemes = None
         self.scoring_networks_ = None
-        self.neighbours_ = None
-        if self.n_neighbors > 0:
-            self.neighbours_ = Neighbours(self._restored_rows("neighbours.rows", arrays), self.n_neighbors)
-        self.imitation_ = None
-        if self._imitates():
-            named = {name.removeprefix("forest."): array for name, array in arrays.items()}
-            self.imitation_ = Imitation(Forest.restore(named, self.n_features_in_), self.n_features_in_)
-        self.company_ = None
-        if self._keeps_company():
-            shown = self._restored_rows("company.rows", arrays)
-            scores = expect_shape("company.scores", arrays["company.scores"], (shown.shape[0],))
-            self.company_ = Company(shown, torch.from_numpy(scores), self.n_alike)
-        n_scores = self.n_members + (self.n_neighbors > 0) + self._imitates()
-        self.combination_ = Combination.restore(arrays, n_scores)
+        self.panel_ = Panel.restore(
+            arrays,
+            n_networks=self.n_members,
+            n_neighbors=self.n_neighbors,
+            n_columns=self.n_features_in_ if self._imitates() else None,
+            n_alike=self.n_alike if self._keeps_company() else 0,
+            width=math.prod(self._seen_shape()),
+            device=self.device,
+        )
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
@@ -406,12 +390,6 @@ class AutoencoderDetector(NeuralDetector):
             return self.preprocessor_.apply_sparse(rows.astype(np.float64))
         blocks = self._dense_rows(rows).blocks()
         return torch.cat([block[0].flatten(start_dim=1) for block in blocks])[: len(numbers)]
-
-    def _restored_rows(self, name: str, arrays: Arrays) -> Tensor | sp.csr_array:
-        rows = unpack_rows(name, arrays, math.prod(self._seen_shape()))
-        if rows.shape[0] < 2:
-            raise ValueError(f"{name} must be two at least")
-        return rows if sp.issparse(rows) else torch.from_numpy(rows).to(self.device)
 
     def _check_size(self, arrays: Arrays) -> None:
         # A file may ask for a network of any size; built is none that is larger than the tensors that came with it.
@@ -503,10 +481,7 @@ class AutoencoderDetector(NeuralDetector):
 
     def _member_scores(self, X: Rows, n_threads: int | None = None) -> Tensor:
         networks = self._scoring_networks() if sp.issparse(X) else self.networks_
-        members: list[Member] = [*self._with_neighbours(networks)]
-        if self.imitation_ is not None:
-            members.append(self.imitation_)
-        return self._scores_by(members, X, n_threads)
+        return self._scores_by([*networks, *self.panel_.members], X, n_threads)
 
     def _scores_by(self, members: Sequence[Member], X: Rows, n_threads: int | None = None) -> Tensor:
         # Dense rows come in even blocks, sparse ones in double precision: a row scores the same in any company.
@@ -519,10 +494,8 @@ class AutoencoderDetector(NeuralDetector):
         return DenseRows(X, self.preprocessor_, device=self.device, cache=False, even=True)
 
     def _reconstructing(self) -> list[Network | Neighbours]:
-        return self._with_neighbours(self._scoring_networks())
-
-    def _with_neighbours(self, networks: Sequence[Network]) -> list[Network | Neighbours]:
-        return [*networks] if self.neighbours_ is None else [*networks, self.neighbours_]
+        neighbours = self.panel_.neighbours
+        return [*self._scoring_networks(), *([] if neighbours is None else [neighbours])]
 
     def _score_name(self) -> str:
         if not self.scored_by.startswith("auto"):

@@ -152,7 +152,7 @@ def _reconstruction_shares(detector: AutoencoderDetector, X: Any) -> Shares:
     if ranks is not None:  # a column and its ranks together
         parts, of_ranks = parts[..., : -len(ranks)], parts[..., -len(ranks) :]
         parts.index_add_(-1, torch.from_numpy(ranks.columns), of_ranks)
-    combined = detector.combination_
+    combined = detector.panel_.combination
     in_units = (combined.weights / combined.spread).unsqueeze(1)
     # Without what imitates the others: its reasons are theirs.
     weights = (torch.from_numpy(detector.member_scores(X)) * in_units)[: len(x_hat)]  # (members, n)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from rsrae.networks.batches import Batch, SparseBatch
-from rsrae.networks.neighbours import ITSELF, ROWS_AT_ONCE, Neighbours, smallest
+from rsrae.networks.neighbours import ITSELF, ROWS_AT_ONCE, inner_products, smallest
 
 
 class Company:
@@ -38,7 +38,6 @@ class Company:
     def __init__(self, rows: Tensor | sp.csr_array, scores: Tensor, k: int) -> None:
         self.rows, self.scores = rows, scores
         self.k = min(k, rows.shape[0] - 1)
-        self._index = Neighbours(rows, self.k)
         if isinstance(rows, Tensor):
             self._mean = rows.double().mean(dim=0)
             to_mean = rows.double() @ self._mean
@@ -59,10 +58,10 @@ class Company:
             batch = batch.to_dense()
         if isinstance(batch, SparseBatch):
             to_mean = torch.from_numpy(np.asarray(batch.members[0] @ self._mean.numpy(), dtype=np.float64))
-            return self._sums(self._index.inner_products(batch), to_mean, to_mean.dtype).to(batch.device)
+            return self._sums(inner_products(batch, self.rows), to_mean, to_mean.dtype).to(batch.device)
         parts = torch.split(batch[0].flatten(start_dim=1), ROWS_AT_ONCE)
         mean = self._mean.to(batch)
-        sums = [self._sums(self._index.inner_products(part.unsqueeze(0)), part @ mean, part.dtype) for part in parts]
+        sums = [self._sums(inner_products(part.unsqueeze(0), self.rows), part @ mean, part.dtype) for part in parts]
         return torch.cat(sums, dim=1).to(batch)
 
     @staticmethod

@@ -55,7 +55,7 @@ class Neighbours:
             x = (batch.to_dense() if isinstance(batch, SparseBatch) else batch).flatten(start_dim=2)
             return distance(x, self.reconstruct(batch).flatten(start_dim=2), scored_by)
         square_norms = batch.square_norms[0].cpu()
-        inner = self.inner_products(batch)
+        inner = inner_products(batch, self.rows)
         nearest = self._nearest(self._square_norms() - 2 * inner, square_norms)
         means = self._sparse_means(nearest)
         square_means = torch.from_numpy(_square_norms(means))
@@ -78,19 +78,9 @@ class Neighbours:
             ]
             return nn.functional.embedding_bag(torch.cat(nearest), rows, mode="mean").view(batch.shape)
         square_norms = batch.square_norms[0] if isinstance(batch, SparseBatch) else batch[0].square().sum(dim=1)
-        apart = self._square_norms() - 2 * self.inner_products(batch)
+        apart = self._square_norms() - 2 * inner_products(batch, self.rows)
         means = self._sparse_means(self._nearest(apart, square_norms.cpu()))
         return torch.from_numpy(means.toarray()).view(batch.shape).to(batch.device)
-
-    def inner_products(self, batch: Batch) -> Tensor:
-        """Of the rows of the batch with all rows kept, ``(rows, kept)``."""
-        if isinstance(self.rows, Tensor):
-            x = batch.to_dense() if isinstance(batch, SparseBatch) else batch
-            return x[0].flatten(start_dim=1) @ self.rows.to(dtype=x.dtype).T
-        if isinstance(batch, SparseBatch):
-            products: Any = batch.members[0] @ self.rows.T
-            return torch.from_numpy(products.toarray())
-        return torch.from_numpy((self.rows @ batch[0].cpu().numpy().T).T)
 
     def _nearest(self, apart: Tensor, square_norms: Tensor) -> Tensor:
         """The numbers of the k nearest rows kept, ``(rows, k)``, nearest first.
@@ -113,6 +103,17 @@ class Neighbours:
         each = np.full(n * k, 1 / k)
         weights = sp.csr_array((each, nearest.numpy().ravel(), np.arange(0, n * k + 1, k)), (n, self.rows.shape[0]))
         return sp.csr_array(weights @ self.rows)
+
+
+def inner_products(batch: Batch, rows: Tensor | sp.csr_array) -> Tensor:
+    """Of the rows of the batch with others, ``(rows of the batch, others)``."""
+    if isinstance(rows, Tensor):
+        x = batch.to_dense() if isinstance(batch, SparseBatch) else batch
+        return x[0].flatten(start_dim=1) @ rows.to(dtype=x.dtype).T
+    if isinstance(batch, SparseBatch):
+        products: Any = batch.members[0] @ rows.T
+        return torch.from_numpy(products.toarray())
+    return torch.from_numpy((rows @ batch[0].cpu().numpy().T).T)
 
 
 def smallest(values: Tensor, k: int) -> tuple[Tensor, Tensor]:

@@ -1,0 +1,94 @@
+"""What comes after the networks: who has a say beside them, and how all become one score."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import scipy.sparse as sp
+import torch
+from torch import Tensor
+
+from rsrae.detectors.combination import Combination
+from rsrae.detectors.forest import Forest
+from rsrae.detectors.imitation import Imitation
+from rsrae.detectors.preprocessed import expect_shape, pack_rows, unpack_rows
+from rsrae.modelfile import Arrays
+from rsrae.networks.company import Company
+from rsrae.networks.neighbours import Neighbours
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Made as a whole: whoever is interrupted while a new one is made still has the old one.
+
+    Attributes
+    ----------
+    combination : makes one score of those of the networks, the neighbours and the imitation, in this order.
+    neighbours, imitation : members without a network, or None.
+    company : evens out the combined score, or None.
+    """
+
+    combination: Combination
+    neighbours: Neighbours | None = None
+    imitation: Imitation | None = None
+    company: Company | None = None
+
+    @property
+    def members(self) -> Sequence[Neighbours | Imitation]:
+        """Those that are there, in the order of their scores."""
+        return [member for member in (self.neighbours, self.imitation) if member is not None]
+
+    def arrays(self) -> Arrays:
+        """Everything learned, for the model file."""
+        arrays = self.combination.arrays()
+        if self.neighbours is not None:
+            arrays |= _packed("neighbours.rows", self.neighbours.rows)
+        if self.imitation is not None:
+            arrays |= {f"forest.{name}": array for name, array in self.imitation.forest.arrays().items()}
+        if self.company is not None:
+            arrays |= _packed("company.rows", self.company.rows)
+            arrays["company.scores"] = self.company.scores.cpu().numpy()
+        return arrays
+
+    @classmethod
+    def restore(
+        cls,
+        arrays: Arrays,
+        *,
+        n_networks: int,
+        n_neighbors: int,
+        n_columns: int | None,
+        n_alike: int,
+        width: int,
+        device: str,
+    ) -> Self:
+        """Undo ``arrays``; a ValueError if they are not what the numbers say.
+
+        ``n_neighbors`` and ``n_alike`` are zero, and ``n_columns``, those that the forest sees, None where there is no
+        such part; ``width`` is that of a row as the networks see it.
+        """
+        neighbours = imitation = company = None
+        if n_neighbors > 0:
+            neighbours = Neighbours(_unpacked("neighbours.rows", arrays, width, device), n_neighbors)
+        if n_columns is not None:
+            named = {name.removeprefix("forest."): array for name, array in arrays.items()}
+            imitation = Imitation(Forest.restore(named, n_columns), n_columns)
+        if n_alike > 0:
+            rows = _unpacked("company.rows", arrays, width, device)
+            scores = expect_shape("company.scores", arrays["company.scores"], (rows.shape[0],))
+            company = Company(rows, torch.from_numpy(scores), n_alike)
+        n_scores = n_networks + (neighbours is not None) + (imitation is not None)
+        return cls(Combination.restore(arrays, n_scores), neighbours, imitation, company)
+
+
+def _packed(name: str, rows: Tensor | sp.csr_array) -> Arrays:
+    return pack_rows(name, rows.cpu().numpy() if isinstance(rows, Tensor) else rows)
+
+
+def _unpacked(name: str, arrays: Arrays, width: int, device: str) -> Tensor | sp.csr_array:
+    rows = unpack_rows(name, arrays, width)
+    if rows.shape[0] < 2:
+        raise ValueError(f"{name} must be two at least")
+    return rows if sp.issparse(rows) else torch.from_numpy(rows).to(device)
