@@ -103,7 +103,12 @@ def test_many_rows_are_represented_by_some(rng: np.random.Generator, monkeypatch
 
 @pytest.mark.parametrize(
     "change",
-    [lambda a: {"company.scores": a["company.scores"][:-1]}, lambda a: {"company.rows": a["company.rows"][:1]}],
+    [
+        lambda a: {"company.scores": a["company.scores"][:-1]},
+        lambda a: {"company.rows": a["company.rows"][:1]},
+        lambda a: {"company.rows": a["company.rows"].astype(np.int64)},
+        lambda a: {"neighbours.rows": a["neighbours.rows"].astype(np.int64)},
+    ],
 )
 def test_a_file_with_broken_company_is_refused(change: Any, rng: np.random.Generator, tmp_path: Path) -> None:
     RSRAE(**SMALL, unit_norm=True, scaling="none").fit(directions(rng)).save(tmp_path / "model")

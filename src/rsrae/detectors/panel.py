@@ -89,6 +89,6 @@ def _packed(name: str, rows: Tensor | sp.csr_array) -> Arrays:
 
 def _unpacked(name: str, arrays: Arrays, width: int, device: str) -> Tensor | sp.csr_array:
     rows = unpack_rows(name, arrays, width)
-    if rows.shape[0] < 2:
-        raise ValueError(f"{name} must be two at least")
+    if rows.shape[0] < 2 or rows.dtype.kind != "f":
+        raise ValueError(f"{name} must be two at least, and not whole numbers")
     return rows if sp.issparse(rows) else torch.from_numpy(rows).to(device)
