@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from rsrae.detectors.combination import Combination
+from rsrae.detectors.combination import Combination, Kind
 from rsrae.scoring import LengthTrend, log_lengths
 
 
@@ -14,21 +14,30 @@ def test_a_single_member_keeps_its_scores() -> None:
     torch.testing.assert_close(Combination.fit(scores, None)(scores, None), scores[0])
 
 
-def test_neighbours_weigh_as_much_as_all_networks() -> None:
+def test_members_of_one_kind_weigh_the_same() -> None:
     scores = torch.rand(4, 50, dtype=torch.float64)
-    combined = Combination.fit(scores, None, has_neighbours=True)
-    torch.testing.assert_close(combined.weights, torch.tensor([1 / 6, 1 / 6, 1 / 6, 1 / 2], dtype=torch.float64))
+    combined = Combination.fit(scores, None)
+    torch.testing.assert_close(combined.weights, torch.full((4,), 1 / 4, dtype=torch.float64))
     standardised = (scores - combined.location[:, None]) / combined.spread[:, None]
-    wanted = standardised[:3].mean(dim=0) / 2 + standardised[3] / 2
-    torch.testing.assert_close(combined(scores, None), wanted)
+    torch.testing.assert_close(combined(scores, None), standardised.mean(dim=0))
 
 
-def test_what_imitates_the_others_weighs_as_much_as_they_do() -> None:
-    scores = torch.rand(4, 50, dtype=torch.float64)
-    with_neighbours = Combination.fit(scores, None, has_neighbours=True, has_imitation=True)
-    torch.testing.assert_close(with_neighbours.weights, torch.tensor([1 / 8, 1 / 8, 1 / 4, 1 / 2], dtype=torch.float64))
-    without = Combination.fit(scores, None, has_imitation=True)
-    torch.testing.assert_close(without.weights, torch.tensor([1 / 6, 1 / 6, 1 / 6, 1 / 2], dtype=torch.float64))
+@pytest.mark.parametrize(
+    ("kinds", "weights"),
+    [
+        (["point", "subspace", "subspace", "neighbours"], [1 / 3, 1 / 6, 1 / 6, 1 / 3]),
+        (["subspace", "subspace", "neighbours"], [1 / 4, 1 / 4, 1 / 2]),
+        (["point", "subspace", "subspace", "imitation"], [1 / 4, 1 / 8, 1 / 8, 1 / 2]),
+        (["point", "subspace", "neighbours", "imitation"], [1 / 6, 1 / 6, 1 / 6, 1 / 2]),
+        (["subspace", "imitation"], [1 / 2, 1 / 2]),
+    ],
+)
+def test_every_kind_has_the_same_say_and_what_imitates_them_half(kinds: list[Kind], weights: list[float]) -> None:
+    scores = torch.rand(len(kinds), 50, dtype=torch.float64)
+    combined = Combination.fit(scores, None, kinds)
+    torch.testing.assert_close(combined.weights, torch.tensor(weights, dtype=torch.float64))
+    standardised = (scores - combined.location[:, None]) / combined.spread[:, None]
+    torch.testing.assert_close(combined(scores, None), combined.weights @ standardised)
 
 
 def test_half_of_what_the_length_explains_is_taken_off(rng: np.random.Generator) -> None:
@@ -67,7 +76,7 @@ def test_the_length_of_a_document_does_not_depend_on_its_scale() -> None:
 @pytest.mark.parametrize("lengths", [None, np.linspace(1, 2, 40)])
 def test_everything_comes_back_from_the_model_file(lengths: np.ndarray | None) -> None:
     scores = torch.rand(3, 40, dtype=torch.float64)
-    combined = Combination.fit(scores, lengths, has_neighbours=True)
+    combined = Combination.fit(scores, lengths, ["point", "subspace", "neighbours"])
     restored = Combination.restore(combined.arrays(), 3)
     torch.testing.assert_close(restored(scores, lengths), combined(scores, lengths), rtol=0, atol=0)
 

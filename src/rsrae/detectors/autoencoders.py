@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from rsrae.detectors.base import Rows, check_choice, check_count
-from rsrae.detectors.combination import Combination
+from rsrae.detectors.combination import Combination, Kind
 from rsrae.detectors.imitation import MOST_SHOWN, Imitation
 from rsrae.detectors.neural import NeuralDetector, to_numpy, value_range
 from rsrae.detectors.panel import Panel
@@ -263,17 +263,20 @@ class AutoencoderDetector(NeuralDetector):
             return None
         networks = self._scoring_networks() if sp.issparse(X) else self.networks_
         scores = self._scores_by(networks, X, n_threads=1)
-        combination = Combination.fit(scores, lengths)
+        kinds: list[Kind] = [self._kind(d) for d in self._intrinsic_dims()]
+        combination = Combination.fit(scores, lengths, kinds)
         neighbours = imitation = company = None
         if self.n_neighbors > 0:
             kept = self._normal_rows(X, combination(scores, lengths))
             neighbours = Neighbours(kept, self.n_neighbors)
             scores = torch.cat([scores, self._scores_by([neighbours], X, n_threads=1)])
-            combination = Combination.fit(scores, lengths, has_neighbours=True)
+            kinds.append("neighbours")
+            combination = Combination.fit(scores, lengths, kinds)
         if self._imitates():
             imitation = self._fit_imitation(X, combination(scores, lengths))
             scores = torch.cat([scores, self._scores_by([imitation], X, n_threads=1)])
-            combination = Combination.fit(scores, lengths, has_neighbours=self.n_neighbors > 0, has_imitation=True)
+            kinds.append("imitation")
+            combination = Combination.fit(scores, lengths, kinds)
         combined = combination(scores, lengths)
         if self._keeps_company():
             shown = self._some(torch.arange(X.shape[0]), X)
@@ -356,6 +359,11 @@ class AutoencoderDetector(NeuralDetector):
     def _keeps_company(self) -> bool:
         is_flat = len(self.input_shape_) == 1
         return self.n_alike > 0 and self._is_ensemble() and is_flat and self.preprocessor_.unit_norm
+
+    def _kind(self, intrinsic_dim: int) -> Kind:
+        # Of directions a point says more than subspaces do where one kind of item is normal, and less where several
+        # are; of columns with units of their own it is one dimension among others (docs/decisions/0013-a-third.md).
+        return "point" if intrinsic_dim == 0 and self.preprocessor_.unit_norm else "subspace"
 
     def _fit_imitation(self, X: Rows, scores: Tensor) -> Imitation:
         shown = torch.randperm(X.shape[0], generator=self._generators[0])[:MOST_SHOWN].sort().values

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Literal, Self
 
 import torch
 from torch import Tensor
 
 from rsrae.modelfile import Arrays
 from rsrae.scoring import LengthTrend, LogLengths, robust_location_and_spread
+
+Kind = Literal["point", "subspace", "neighbours", "imitation"]
 
 
 @dataclass(frozen=True)
@@ -30,35 +33,18 @@ class Combination:
     trend: LengthTrend | None = None
 
     @classmethod
-    def fit(
-        cls,
-        scores: Tensor,
-        lengths: LogLengths | None,
-        *,
-        has_neighbours: bool = False,
-        has_imitation: bool = False,
-    ) -> Self:
+    def fit(cls, scores: Tensor, lengths: LogLengths | None, kinds: Sequence[Kind] | None = None) -> Self:
         """Learn from the scores of the training rows, ``(members, rows)``, and their lengths, if they are documents.
 
-        Neighbours, behind the networks, weigh as much as all of them together: they look at another side of the data.
-        What imitates all of these, the last member, weighs as much as they do.
+        ``kinds`` says what each member is; left out, all are of one kind.
         """
         trend = None
         if lengths is not None:
             trend = LengthTrend.fit(scores, lengths)
             scores = trend.remove(scores, lengths)
-        n_members = scores.shape[0]
-        weights = scores.new_full((n_members,), 1 / n_members)
-        if n_members == 1:
+        weights = scores.new_tensor(_weights(kinds or ["subspace"] * len(scores)))
+        if len(scores) == 1:
             return cls(torch.zeros_like(weights), torch.ones_like(weights), weights, trend)
-        n_imitated = n_members - 1 if has_imitation else n_members
-        imitated = weights[:n_imitated]
-        imitated[:] = 1 / n_imitated
-        if has_neighbours:
-            imitated[:-1], imitated[-1] = 0.5 / (n_imitated - 1), 0.5
-        if has_imitation:
-            imitated /= 2
-            weights[-1] = 0.5
         location, spread = robust_location_and_spread(scores)
         return cls(location, spread, weights, trend)
 
@@ -95,3 +81,12 @@ class Combination:
             low, high, center = (float(length) for length in arrays["members.lengths"])
             trend = LengthTrend((low, high), center, found["slopes"])
         return cls(found["location"], found["spread"], found["weights"], trend)
+
+
+def _weights(kinds: Sequence[Kind]) -> list[float]:
+    """What is normal lies near a point, near a subspace or near its like. Nobody knows which is the case, so each kind
+    has the same say, however many members it has; and what imitates all of these as much as they have together.
+    """
+    imitated = [kind for kind in kinds if kind != "imitation"]
+    share = (1.0 if len(imitated) == len(kinds) else 0.5) / len(set(imitated))
+    return [0.5 if kind == "imitation" else share / kinds.count(kind) for kind in kinds]
