@@ -302,23 +302,24 @@ def test_rows_that_the_networks_find_strange_are_no_neighbours(easy_table: Any) 
     assert torch.cdist(strange, kept).min() > 1e-3
 
 
+THIRDS, HALVES = [1 / 3, 1 / 9, 1 / 9, 1 / 9, 1 / 3], [1 / 8, 1 / 8, 1 / 8, 1 / 8, 1 / 2]
+
+
 @pytest.mark.parametrize(
     ("kind", "weights"),
-    [
-        ("vectors", [1 / 3, 1 / 9, 1 / 9, 1 / 9, 1 / 3]),
-        ("documents", [1 / 3, 1 / 9, 1 / 9, 1 / 9, 1 / 3]),
-        ("images", [1 / 3, 1 / 9, 1 / 9, 1 / 9, 1 / 3]),
-        ("table", [1 / 16, 1 / 16, 1 / 16, 1 / 16, 1 / 4, 1 / 2]),
-    ],
+    [("vectors", THIRDS), ("documents", THIRDS), ("images", HALVES), ("table", [*np.divide(HALVES, 2), 1 / 2])],
 )
+@pytest.mark.parametrize("equal_kinds", [True, False])
 def test_point_subspaces_and_neighbours_have_a_third_each_where_rows_are_directions(
-    kind: str, weights: list[float], rng: np.random.Generator
+    kind: str, weights: list[float], equal_kinds: bool, rng: np.random.Generator
 ) -> None:
     X: Any = rng.random((30, 8, 8) if kind == "images" else (30, 12))
     if kind == "documents":
         X = sp.csr_array(X)
-    detector = RSRAE(epochs=1, random_state=0, unit_norm=True if kind == "vectors" else "auto").fit(X)
-    np.testing.assert_allclose(detector.panel_.combination.weights.numpy(), weights)
+    unit_norm = True if kind == "vectors" else "auto"
+    detector = RSRAE(epochs=1, random_state=0, unit_norm=unit_norm, equal_kinds=equal_kinds).fit(X)
+    wanted = HALVES if weights == THIRDS and not equal_kinds else weights
+    np.testing.assert_allclose(detector.panel_.combination.weights.numpy(), wanted)
 
 
 def test_at_most_a_thousand_rows_are_kept(rng: np.random.Generator) -> None:

@@ -69,7 +69,8 @@ class AutoencoderDetector(NeuralDetector):
     trim : share of the rows, those that fit worst, left out of each epoch after the warm-up; "auto" estimates it from
         the errors; 0 trains on all rows.
     warm_up : share of the epochs before trimming begins, and at least 25 updates; 0 trims from the start.
-    n_members : number of independently initialised members whose standardised scores are averaged.
+    n_members : number of independently initialised members whose standardised scores are averaged; neighbours weigh as
+        much as all of them, and a forest as much as all other members.
     n_neighbors : k of one more member, which has no network: it scores an item by its distance to the mean of its k
         nearest among the rows that the networks find normal (all but ``trim``; at most 1,000, which the model file then
         holds); 0 leaves it out.
@@ -80,6 +81,8 @@ class AutoencoderDetector(NeuralDetector):
     n_alike : rows of unit norm, images excepted, and several members, only: even out the score of an item with those of
         so many training rows most like it (of at most 1,000, which the model file then holds), see
         :mod:`rsrae.networks.company`; 0 leaves it out.
+    equal_kinds : rows of unit norm, images excepted, only: a point (a member of dimension 0), the subspaces and the
+        neighbours have the same say, however many members each kind has; else a point is one network among others.
     level_lengths : sparse rows only: take off a score half of what the length of the document explains of it, see
         :class:`rsrae.scoring.LengthTrend`.
     encoder, decoder : modules of your own in place of the paper's; both or none. A decoder takes codes of one width:
@@ -109,6 +112,7 @@ class AutoencoderDetector(NeuralDetector):
         ranks: bool = False,
         n_trees: int = 0,
         n_alike: int = 0,
+        equal_kinds: bool = False,
         level_lengths: bool = False,
         encoder: nn.Module | None = None,
         decoder: nn.Module | None = None,
@@ -132,6 +136,7 @@ class AutoencoderDetector(NeuralDetector):
         self.ranks = ranks
         self.n_trees = n_trees
         self.n_alike = n_alike
+        self.equal_kinds = equal_kinds
         self.level_lengths = level_lengths
         self.encoder = encoder
         self.decoder = decoder
@@ -313,6 +318,8 @@ class AutoencoderDetector(NeuralDetector):
                 arrays |= {"members.location": np.zeros(1), "members.spread": np.ones(1)}
         if header["format"] < 3:
             header["parameters"] |= {"ranks": False, "n_trees": 0, "n_alike": 0}
+        if header["format"] < 4:
+            header["parameters"]["equal_kinds"] = False
 
     def _restore(self, state: dict[str, Any], arrays: Arrays) -> None:
         self._restore_common(state, arrays)
@@ -357,13 +364,14 @@ class AutoencoderDetector(NeuralDetector):
         return self.n_trees > 0 and self._is_ensemble() and self.preprocessor_.is_by_column
 
     def _keeps_company(self) -> bool:
-        is_flat = len(self.input_shape_) == 1
-        return self.n_alike > 0 and self._is_ensemble() and is_flat and self.preprocessor_.unit_norm
+        return self.n_alike > 0 and self._is_ensemble() and self._has_directions()
+
+    def _has_directions(self) -> bool:
+        """Documents and vectors: only the direction of a row counts, and it is no picture."""
+        return len(self.input_shape_) == 1 and self.preprocessor_.unit_norm
 
     def _kind(self, intrinsic_dim: int) -> Kind:
-        # Of directions a point says more than subspaces do where one kind of item is normal, and less where several
-        # are; of columns with units of their own it is one dimension among others (docs/decisions/0013-a-third.md).
-        return "point" if intrinsic_dim == 0 and self.preprocessor_.unit_norm else "subspace"
+        return "point" if intrinsic_dim == 0 and self.equal_kinds and self._has_directions() else "subspace"
 
     def _fit_imitation(self, X: Rows, scores: Tensor) -> Imitation:
         shown = torch.randperm(X.shape[0], generator=self._generators[0])[:MOST_SHOWN].sort().values
@@ -531,6 +539,7 @@ class AutoencoderDetector(NeuralDetector):
         check_count("n_trees", self.n_trees, at_least=0)
         check_count("n_alike", self.n_alike, at_least=0)
         check_choice("ranks", self.ranks, (True, False))
+        check_choice("equal_kinds", self.equal_kinds, (True, False))
         check_choice("level_lengths", self.level_lengths, (True, False))
         if not isinstance(self.hidden, (tuple, list)) or not self.hidden:
             raise ParameterError("hidden must name at least one layer, for example (32, 64, 128)")

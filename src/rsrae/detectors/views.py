@@ -92,6 +92,7 @@ class ViewsRSRAE(ViewDetector):
             scaling="none",
             unit_norm=True,
             n_alike=0,
+            equal_kinds=False,
             epochs=self.rsrae_epochs,
             contamination=self.contamination,
             random_state=self._seed(),

@@ -16,9 +16,12 @@ CODE_VERSIONS: dict[Recipe, int] = {"paper": 1, "authors": 1, "default": 2}
 TABLE_VERSIONS: dict[Recipe, int] = {**CODE_VERSIONS, "default": 3}
 """The same for the ADBench tables alone."""
 
-OWN_METHODS = ("rsrae", "rsrae-views")
-OWN_VERSION, OWN_TABLE_VERSION = 6, 5
-"""The same for our own defaults, and not for the methods that see the data as they do."""
+OWN_TABLE_VERSION = 5
+"""The same for our default, and not for the methods that see the data as it does, on the ADBench tables."""
+
+VECTORS = ("tiny-imagenet-deep", "reuters", "newsgroups")
+OWN_VECTOR_VERSION = 6
+"""The same for our default on data whose rows are directions, pictures excepted."""
 
 Value = int | float | str | None
 
@@ -87,7 +90,7 @@ def is_current(row: Mapping[str, Any]) -> bool:
 
 
 def _code_version(recipe: Recipe, data: str, method: str) -> int:
-    is_table = data.startswith("adbench/")
-    if recipe == "default" and method in OWN_METHODS:
-        return OWN_TABLE_VERSION if is_table else OWN_VERSION
-    return (TABLE_VERSIONS if is_table else CODE_VERSIONS)[recipe]
+    is_table, is_own = data.startswith("adbench/"), (method, recipe) == ("rsrae", "default")
+    if is_own and (is_table or data in VECTORS):
+        return OWN_TABLE_VERSION if is_table else OWN_VECTOR_VERSION
+    return TABLE_VERSIONS[recipe] if is_table else CODE_VERSIONS[recipe]

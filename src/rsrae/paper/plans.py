@@ -8,13 +8,12 @@ from itertools import product
 from typing import Literal
 
 from rsrae.paper import datasets
-from rsrae.paper.cells import Cell, Value
+from rsrae.paper.cells import VECTORS, Cell, Value
 from rsrae.paper.protocol import RATIOS, OutlierChoice, Recipe
 
 Profile = Literal["smoke", "quick", "full"]
 
 PAPER_DATA = ("caltech-101", "fashion-mnist", "tiny-imagenet-deep", "reuters", "newsgroups")
-VECTORS = ("tiny-imagenet-deep", "reuters", "newsgroups")  # data whose rows are directions, pictures excepted
 DEVELOPMENT_RATIO = 0.5
 DIMENSIONS = (1, 2, 5, 8, 10, 12, 15, 20, 30, 40, 50)
 LEARNING_RATES = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1)
@@ -364,6 +363,8 @@ _CHANGES: tuple[tuple[str, dict[str, Value]], ...] = (
     ("table", {"scored_by": "euclidean"}),
     ("features", {"n_alike": 0}),
     ("documents", {"n_alike": 0}),
+    ("features", {"equal_kinds": False}),
+    ("documents", {"equal_kinds": False}),
     ("table", {"ranks": False}),
     ("table", {"n_trees": 0}),
     ("", {"rsr_scope": "A"}),
