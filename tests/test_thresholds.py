@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import norm
 
 from rsrae.errors import ParameterError
 from rsrae.thresholds import check_contamination, estimate_contamination, threshold
@@ -55,12 +56,20 @@ def test_the_estimate_does_not_depend_on_order_unit_or_origin(rng: np.random.Gen
     assert estimate_contamination(scores + 5) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize(("shape", "expected"), [(2.0, 0.45), (8.0, 0.3), (60.0, 0.2)])
+@pytest.mark.parametrize(("shape", "expected"), [(2.0, 0.48), (8.0, 0.33), (60.0, 0.23)])
 def test_where_there_is_no_upper_group_the_leaning_of_the_scores_decides(
     shape: float, expected: float, rng: np.random.Generator
 ) -> None:
     scores = -rng.gamma(shape, size=4000)  # the lower the shape, the more crowd at the upper end
     assert estimate_contamination(scores) == pytest.approx(expected, abs=0.04)
+
+
+def test_the_estimate_does_not_jump() -> None:
+    # From scores that crowd at their upper end over normal ones to scores with a tail, in steps too small to be seen.
+    normal = norm.ppf((np.arange(2001) + 0.5) / 2001)
+    estimates = [estimate_contamination(np.expm1(bend * normal) / bend) for bend in np.linspace(-0.6, 0.6, 242)]
+    assert np.abs(np.diff(estimates)).max() < 0.02
+    assert max(estimates) - min(estimates) > 0.2
 
 
 @given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=60))

@@ -40,10 +40,10 @@ def estimate_contamination(scores: FloatArray) -> float:
     The scores are cut in two groups where the variance between them is largest (Otsu 1979), after far scores are pulled
     in: a handful of huge scores must not decide alone where the line is. Where the groups stand well apart, the upper
     one is the answer. Where they overlap, the cut falls into the tail of the normal items and takes some of them along;
-    then a fifth is taken off. Where they overlap and nothing but the limit of one half stops the cut, there is no upper
-    group at all: so it is with documents, for an unrelated one cannot be further away than at a right angle, and
-    anomalies crowd below that end. The more of them do, the more the scores lean towards it, and the share is guessed
-    from the leaning. How far the estimate is from the truth is in docs/decisions/0004-threshold.md.
+    then a fifth is taken off. Where they overlap and the scores have no tail above, there is no upper group at all: so
+    it is with documents, for an unrelated one cannot be further away than at a right angle, and anomalies crowd below
+    that end. The more of them do, the more the scores lean towards it, and the share is guessed from the leaning. How
+    far the estimate is from the truth is in docs/decisions/0004-threshold.md.
 
     >>> scores = np.concatenate([np.linspace(0, 1, 80), np.linspace(5, 6, 20)])
     >>> round(estimate_contamination(scores), 2)
@@ -62,15 +62,18 @@ def estimate_contamination(scores: FloatArray) -> float:
     best = first + int(np.argmax(between[first:]))
     separation = between[best] / max(ordered.var(), 1e-300)  # 0.64 for one normal group, near 1 for two apart
     share = (n - 1 - best) / n
-    guess = _share_by_leaning(ordered) if share > 0.96 * LARGEST_SHARE else 0.8 * share
+    leaning = _leaning(ordered)
+    tailless = float(np.clip(1 + leaning / 0.2, 0, 1))
+    by_leaning = float(np.clip(0.16 + 0.65 * leaning, 0.13, LARGEST_SHARE))
+    guess = tailless * by_leaning + (1 - tailless) * 0.8 * share
     trust = float(np.clip((separation - 0.75) / 0.2, 0, 1))
     return max(trust * share + (1 - trust) * guess, 1.0 / n)
 
 
-def _share_by_leaning(ordered: FloatArray) -> float:
+def _leaning(ordered: FloatArray) -> float:
+    """Above zero: towards the upper end. Below: there is a tail above."""
     low, middle, high = np.quantile(ordered, [0.02, 0.5, 0.98])
-    leaning = (2 * middle - low - high) / max(high - low, 1e-300)  # above zero: towards the upper end
-    return float(np.clip(0.13 + 0.65 * leaning, 0.13, LARGEST_SHARE))
+    return float((2 * middle - low - high) / max(high - low, 1e-300))
 
 
 def _pull_in(ordered: FloatArray) -> FloatArray:
