@@ -73,10 +73,10 @@ def which_detector() -> None:
         "mean over trials):"
     )
     heldout = (
-        "Outside the trials that settings were compared on (`python -m benchmarks.heldout`; one seed): scikit-learn's "
-        "digits, which decisions 6, 8 and 10 have looked at; another network's features of the same pictures of Tiny "
-        "ImageNet; Reuters topics after the five largest, words as `rsrae detect` reads them. Bold is the best "
-        "AUC; the best AP is often another's:"
+        "Outside the trials that settings were compared on (`python -m benchmarks.heldout`; one seed), but looked at "
+        "before choices were made (decisions 4, 6, 8 and 10 to 13): scikit-learn's digits; another network's features "
+        "of the same pictures of Tiny ImageNet; Reuters topics after the five largest, words as `rsrae detect` reads "
+        "them. Bold is the best AUC; the best AP may be another's:"
     )
     by_start = "The same items, five random starts (`python -m benchmarks.spread`):"
     beside = "Beside the best figures published for this protocol that we know of (on other samples of the same data):"
