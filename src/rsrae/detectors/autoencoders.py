@@ -266,8 +266,7 @@ class AutoencoderDetector(NeuralDetector):
             # The scores of a single network stay as they are.
             self.panel_ = Panel(Combination.fit(torch.zeros(1, 1, dtype=torch.float64), None))
             return None
-        networks = self._scoring_networks() if sp.issparse(X) else self.networks_
-        scores = self._scores_by(networks, X, n_threads=1)
+        scores = self._scores_by(self._networks_for(X), X, n_threads=1)
         kinds: list[Kind] = [self._kind(d) for d in self._intrinsic_dims()]
         combination = Combination.fit(scores, lengths, kinds)
         neighbours = imitation = company = None
@@ -496,8 +495,10 @@ class AutoencoderDetector(NeuralDetector):
         return member.errors(batch, self._score_name())
 
     def _member_scores(self, X: Rows, n_threads: int | None = None) -> Tensor:
-        networks = self._scoring_networks() if sp.issparse(X) else self.networks_
-        return self._scores_by([*networks, *self.panel_.members], X, n_threads)
+        return self._scores_by([*self._networks_for(X), *self.panel_.members], X, n_threads)
+
+    def _networks_for(self, X: Rows) -> list[Network]:
+        return self._scoring_networks() if sp.issparse(X) else self.networks_
 
     def _scores_by(self, members: Sequence[Member], X: Rows, n_threads: int | None = None) -> Tensor:
         # Dense rows come in even blocks, sparse ones in double precision: a row scores the same in any company.
