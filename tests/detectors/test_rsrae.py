@@ -329,7 +329,7 @@ def test_at_most_a_thousand_rows_are_kept(rng: np.random.Generator) -> None:
 
 
 def test_of_large_pictures_fewer_are_kept(monkeypatch: pytest.MonkeyPatch, easy_images: Any) -> None:
-    monkeypatch.setattr("rsrae.detectors.autoencoders.MOST_KEPT_VALUES", 10 * easy_images.X[0].size)
+    monkeypatch.setattr("rsrae.detectors.panel_fitting.MOST_KEPT_VALUES", 10 * easy_images.X[0].size)
     detector = RSRAE(epochs=1, n_members=1, random_state=0).fit(easy_images.X)
     assert detector.panel_.neighbours is not None
     assert len(detector.panel_.neighbours.rows) == 10

@@ -95,7 +95,7 @@ def test_tables_images_and_single_networks_keep_no_company(easy_table: Any, easy
 
 
 def test_many_rows_are_represented_by_some(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rsrae.detectors.autoencoders.MOST_KEPT", 20)
+    monkeypatch.setattr("rsrae.detectors.panel_fitting.MOST_KEPT", 20)
     detector = RSRAE(**SMALL, unit_norm=True, scaling="none").fit(directions(rng))
     assert detector.panel_.company.rows.shape == (20, 12)
     assert np.isfinite(detector.anomaly_score(directions(rng))).all()

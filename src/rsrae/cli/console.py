@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rsrae.training import Epoch
 
 PIPED_WIDTH = 140
+COLUMN_GAP = 3
 
 
 def make_console() -> Console:
@@ -53,6 +54,26 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: Seq
     for row in rows:
         drawn.add_row(*(one_line(cell) for cell in row))
     return drawn
+
+
+def side_by_side(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> Iterator[list[int]]:
+    """The columns of a wide table in groups that fit ``width`` without a broken cell, the first column in each.
+
+    >>> list(side_by_side(("data", "IF", "LOF"), [("glass", ".798 / .212", ".762 / .100")], 24))
+    [[0, 1], [0, 2]]
+    """
+    taken = [
+        max(len(text) for text in (*column.split(), *(row[i] for row in rows))) for i, column in enumerate(columns)
+    ]
+    group, left = [0], width - taken[0]
+    for number in range(1, len(columns)):
+        needed = taken[number] + COLUMN_GAP
+        if needed > left and len(group) > 1:
+            yield group
+            group, left = [0], width - taken[0]
+        group.append(number)
+        left -= needed
+    yield group
 
 
 class Training:

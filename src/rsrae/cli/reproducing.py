@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from rsrae.cli import options as opt
-from rsrae.cli.console import make_console, one_line, print_json, table
+from rsrae.cli.console import make_console, one_line, print_json, side_by_side, table
 
 app = typer.Typer(help="The paper's figures and tables, made again: list, run, show, plot, docs.", no_args_is_help=True)
 
@@ -105,7 +105,9 @@ def show(id: Id, profile: Profile = "full", results: Results = Path("results"), 
     console.print(f"{len(rows):,} of {total:,} cells of profile {profile!r} are finished.", soft_wrap=True)
     for one in found:
         console.print(one_line(one.title), soft_wrap=True)
-        console.print(table(one.columns, one.rows, numbers=one.columns[1:]))
+        for group in side_by_side(one.columns, one.rows, console.width):
+            columns = [one.columns[i] for i in group]
+            console.print(table(columns, [[row[i] for i in group] for row in one.rows], numbers=columns[1:]))
         if one.note:
             console.print(one_line(one.note), soft_wrap=True)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -19,10 +19,11 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from rsrae.detectors.base import Rows, check_choice, check_count
-from rsrae.detectors.combination import Combination, Kind
-from rsrae.detectors.imitation import MOST_SHOWN, Imitation
+from rsrae.detectors.combination import Combination
+from rsrae.detectors.imitation import Imitation
 from rsrae.detectors.neural import NeuralDetector, to_numpy, value_range
-from rsrae.detectors.panel import Panel
+from rsrae.detectors.panel import Panel, Seats
+from rsrae.detectors.panel_fitting import PanelFitting
 from rsrae.detectors.recipes import RECIPES
 from rsrae.errors import InputError, ParameterError
 from rsrae.modelfile import Arrays
@@ -40,8 +41,6 @@ from rsrae.scoring import NORMS, LengthTrend, LogLengths, log_lengths
 from rsrae.thresholds import FloatArray, estimate_contamination
 from rsrae.training import History, Step, Trimming, limited_threads, run_epochs, train
 
-MOST_KEPT = 1_000  # rows among which neighbours are sought; drawn at random if more fit well
-MOST_KEPT_VALUES = 2**24  # of dense rows: large pictures are kept in smaller numbers
 Member = Network | Neighbours | Imitation | Company
 FEWEST_UPDATES = 25  # before a network's errors say more of the rows than of its random start
 
@@ -266,27 +265,16 @@ class AutoencoderDetector(NeuralDetector):
             # The scores of a single network stay as they are.
             self.panel_ = Panel(Combination.fit(torch.zeros(1, 1, dtype=torch.float64), None))
             return None
+        fitting = PanelFitting(
+            self._seats(),
+            X,
+            self.preprocessor_,
+            lambda members: self._scores_by(members, X, n_threads=1),
+            generator=self._generators[0],
+            device=self.device,
+        )
         scores = self._scores_by(self._networks_for(X), X, n_threads=1)
-        kinds: list[Kind] = [self._kind(d) for d in self._intrinsic_dims()]
-        combination = Combination.fit(scores, lengths, kinds)
-        neighbours = imitation = company = None
-        if self.n_neighbors > 0:
-            kept = self._normal_rows(X, combination(scores, lengths))
-            neighbours = Neighbours(kept, self.n_neighbors)
-            scores = torch.cat([scores, self._scores_by([neighbours], X, n_threads=1)])
-            kinds.append("neighbours")
-            combination = Combination.fit(scores, lengths, kinds)
-        if self._imitates():
-            imitation = self._fit_imitation(X, combination(scores, lengths))
-            scores = torch.cat([scores, self._scores_by([imitation], X, n_threads=1)])
-            kinds.append("imitation")
-            combination = Combination.fit(scores, lengths, kinds)
-        combined = combination(scores, lengths)
-        if self._keeps_company():
-            shown = self._some(torch.arange(X.shape[0]), X)
-            company = Company(self._flat_rows(X, shown), combined.cpu()[shown], self.n_alike)
-            combined = Company.even_out(combined, self._scores_by([company], X, n_threads=1))
-        self.panel_ = Panel(combination, neighbours, imitation, company)
+        self.panel_, combined = fitting.fit(scores, lengths)
         return to_numpy(combined)
 
     def _state(self) -> tuple[dict[str, Any], Arrays]:
@@ -336,10 +324,8 @@ class AutoencoderDetector(NeuralDetector):
         self.scoring_networks_ = None
         self.panel_ = Panel.restore(
             arrays,
-            n_networks=self.n_members,
-            n_neighbors=self.n_neighbors,
-            n_columns=self.n_features_in_ if self._imitates() else None,
-            n_alike=self.n_alike if self._keeps_company() else 0,
+            self._seats(),
+            n_columns=self.n_features_in_,
             width=math.prod(self._seen_shape()),
             device=self.device,
         )
@@ -356,55 +342,24 @@ class AutoencoderDetector(NeuralDetector):
         """Of an item as the networks see it."""
         return self.preprocessor_.shape(self.input_shape_)
 
-    def _is_ensemble(self) -> bool:
-        return self.n_members > 1 or self.n_neighbors > 0  # the scores of a single network stay as they are
+    def _seats(self) -> Seats:
+        is_ensemble = self.n_members > 1 or self.n_neighbors > 0  # the scores of a single network stay as they are
+        # Documents and vectors: only the direction of a row counts, and it is no picture.
+        has_directions = len(self.input_shape_) == 1 and self.preprocessor_.unit_norm
+        is_equal = self.equal_kinds and has_directions
+        return Seats(
+            tuple("point" if d == 0 and is_equal else "subspace" for d in self._intrinsic_dims()),
+            n_neighbors=self.n_neighbors,
+            n_trees=self.n_trees if is_ensemble and self.preprocessor_.is_by_column else 0,
+            n_alike=self.n_alike if is_ensemble and has_directions else 0,
+            trim=self._trimmed_share(),
+        )
 
-    def _imitates(self) -> bool:
-        return self.n_trees > 0 and self._is_ensemble() and self.preprocessor_.is_by_column
-
-    def _keeps_company(self) -> bool:
-        return self.n_alike > 0 and self._is_ensemble() and self._has_directions()
-
-    def _has_directions(self) -> bool:
-        """Documents and vectors: only the direction of a row counts, and it is no picture."""
-        return len(self.input_shape_) == 1 and self.preprocessor_.unit_norm
-
-    def _kind(self, intrinsic_dim: int) -> Kind:
-        return "point" if intrinsic_dim == 0 and self.equal_kinds and self._has_directions() else "subspace"
-
-    def _fit_imitation(self, X: Rows, scores: Tensor) -> Imitation:
-        shown = torch.randperm(X.shape[0], generator=self._generators[0])[:MOST_SHOWN].sort().values
-        blocks = self._dense_rows(X[shown.numpy()]).blocks()  # type: ignore[arg-type]  # sparse rows have no imitation
-        rows = torch.cat([block[0, :, : self.n_features_in_].cpu() for block in blocks])[: len(shown)]
-        seed = int(torch.randint(2**31 - 1, (), generator=self._generators[0]))
-        return Imitation.fit(rows.numpy(), scores.cpu()[shown], self.n_trees, seed)
+    def _trimmed_share(self) -> float | Callable[[Tensor], float]:
+        return _estimated_share if self.trim == "auto" else float(self.trim)
 
     def _lengths(self, X: Rows) -> LogLengths | None:
         return log_lengths(X) if self.level_lengths and isinstance(X, sp.csr_array) else None
-
-    def _normal_rows(self, X: Rows, scores: Tensor) -> Tensor | sp.csr_array:
-        """The rows that score lowest, at most 1,000 of them, preprocessed and flat."""
-        share = _estimated_share(scores) if self.trim == "auto" else float(self.trim)
-        n_kept = max(2, round((1 - share) * X.shape[0]))
-        kept = scores.argsort(stable=True)[:n_kept].cpu()
-        return self._flat_rows(X, self._some(kept, X))
-
-    def _some(self, numbers: Tensor, X: Rows) -> Tensor:
-        """At most so many of these rows as a model file may hold, drawn at random; in order."""
-        most = MOST_KEPT
-        if not sp.issparse(X):
-            most = min(most, max(2, MOST_KEPT_VALUES // math.prod(self._seen_shape())))
-        if len(numbers) > most:
-            numbers = numbers[torch.randperm(len(numbers), generator=self._generators[0])[:most]]
-        return numbers.sort().values
-
-    def _flat_rows(self, X: Rows, numbers: Tensor) -> Tensor | sp.csr_array:
-        """Rows by number, preprocessed and flat."""
-        rows = X[numbers.numpy()]
-        if isinstance(rows, sp.csr_array):
-            return self.preprocessor_.apply_sparse(rows.astype(np.float64))
-        blocks = self._dense_rows(rows).blocks()
-        return torch.cat([block[0].flatten(start_dim=1) for block in blocks])[: len(numbers)]
 
     def _check_size(self, arrays: Arrays) -> None:
         # A file may ask for a network of any size; built is none that is larger than the tensors that came with it.
@@ -465,7 +420,6 @@ class AutoencoderDetector(NeuralDetector):
     def _selection(self, network: Network, rows: AnyRows) -> Trimming | None:
         if self.trim == 0:
             return None
-        share: Any = _estimated_share if self.trim == "auto" else self.trim
         warm_up = math.ceil(self.warm_up * self._n_epochs(rows.n_rows))
         if warm_up > 0:
             warm_up = max(warm_up, math.ceil(FEWEST_UPDATES / math.ceil(rows.n_rows / self.batch_size)))
@@ -476,7 +430,7 @@ class AutoencoderDetector(NeuralDetector):
             found = self._errors([network], rows, n_threads=1)
             return found if lengths is None else LengthTrend.fit(found, lengths).remove(found, lengths)
 
-        return Trimming(errors, share, warm_up=warm_up)
+        return Trimming(errors, self._trimmed_share(), warm_up=warm_up)
 
     def _errors(self, members: Sequence[Member], rows: AnyRows, n_threads: int | None = None) -> Tensor:
         """The score of every row by every member, ``(members, rows)``.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -10,13 +10,32 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from rsrae.detectors.combination import Combination
+from rsrae.detectors.combination import Combination, Kind
 from rsrae.detectors.forest import Forest
 from rsrae.detectors.imitation import Imitation
 from rsrae.detectors.preprocessed import expect_shape, pack_rows, unpack_rows
 from rsrae.modelfile import Arrays
 from rsrae.networks.company import Company
 from rsrae.networks.neighbours import Neighbours
+
+
+@dataclass(frozen=True)
+class Seats:
+    """Who is to have a say.
+
+    Attributes
+    ----------
+    networks : what each of them stands for.
+    n_neighbors, n_trees, n_alike : of the neighbours, the forest and the company; of none of them, if zero.
+    trim : share of the rows, those that the networks find least normal, that neighbours are not sought among; or a
+        function that estimates it from their scores.
+    """
+
+    networks: tuple[Kind, ...]
+    n_neighbors: int = 0
+    n_trees: int = 0
+    n_alike: int = 0
+    trim: float | Callable[[Tensor], float] = 0.0
 
 
 @dataclass(frozen=True)
@@ -53,33 +72,22 @@ class Panel:
         return arrays
 
     @classmethod
-    def restore(
-        cls,
-        arrays: Arrays,
-        *,
-        n_networks: int,
-        n_neighbors: int,
-        n_columns: int | None,
-        n_alike: int,
-        width: int,
-        device: str,
-    ) -> Self:
+    def restore(cls, arrays: Arrays, seats: Seats, *, n_columns: int, width: int, device: str) -> Self:
         """Undo ``arrays``; a ValueError if they are not what the numbers say.
 
-        ``n_neighbors`` and ``n_alike`` are zero, and ``n_columns``, those that the forest sees, None where there is no
-        such part; ``width`` is that of a row as the networks see it.
+        ``n_columns`` are those that a forest sees; ``width`` is that of a row as the networks see it.
         """
         neighbours = imitation = company = None
-        if n_neighbors > 0:
-            neighbours = Neighbours(_unpacked("neighbours.rows", arrays, width, device), n_neighbors)
-        if n_columns is not None:
+        if seats.n_neighbors > 0:
+            neighbours = Neighbours(_unpacked("neighbours.rows", arrays, width, device), seats.n_neighbors)
+        if seats.n_trees > 0:
             named = {name.removeprefix("forest."): array for name, array in arrays.items()}
             imitation = Imitation(Forest.restore(named, n_columns), n_columns)
-        if n_alike > 0:
+        if seats.n_alike > 0:
             rows = _unpacked("company.rows", arrays, width, device)
             scores = expect_shape("company.scores", arrays["company.scores"], (rows.shape[0],))
-            company = Company(rows, torch.from_numpy(scores), n_alike)
-        n_scores = n_networks + (neighbours is not None) + (imitation is not None)
+            company = Company(rows, torch.from_numpy(scores), seats.n_alike)
+        n_scores = len(seats.networks) + (neighbours is not None) + (imitation is not None)
         return cls(Combination.restore(arrays, n_scores), neighbours, imitation, company)
 
 

