@@ -74,7 +74,10 @@ def test_codes_with_a_few_letters_are_categories() -> None:
 def test_a_few_words_among_many_numbers_are_mistakes() -> None:
     values = [str(i / 10) for i in range(40)]
     values[17] = "cheap"
-    with pytest.raises(InputError, match=r"column 'c' has 1 cells .* row 18, 'cheap'"):
+    with pytest.raises(InputError, match=r"column 'c' has a cell that .*row 18, 'cheap'"):
+        plan(values)
+    values[20] = "dear"
+    with pytest.raises(InputError, match=r"2 cells that are not a number \(first: row 18"):
         plan(values)
 
 
@@ -208,7 +211,7 @@ def test_dates_where_numbers_were_are_an_error() -> None:
         encode(NumberColumn("c", 0.0, False), [datetime.date(2024, 1, 1)])
     with pytest.raises(InputError, match="where dates are expected"):
         encode(DateColumn("c", 0.0, 0.0, False, ()), [1.5])
-    with pytest.raises(InputError, match="not dates"):
+    with pytest.raises(InputError, match="not a date"):
         encode(DateColumn("c", 0.0, 0.0, False, ()), ["soon"])
 
 

@@ -333,7 +333,7 @@ def _as_numbers(column: pa.ChunkedArray, where: str) -> FloatArray:
     kind = _value_type(column.type)
     _refuse_nested(column, kind, where)
     if _is_text(kind):
-        values = _map_distinct(as_text(column, where), _number_from_text, where, "numbers")
+        values = _map_distinct(as_text(column, where), _number_from_text, where, "a number")
     elif pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         raise InputError(f"{where} holds dates where numbers are expected; give it the type it had before")
     else:
@@ -376,7 +376,7 @@ def _as_days(column: pa.ChunkedArray, where: str, form: str | None) -> FloatArra
     kind = _value_type(column.type)
     _refuse_nested(column, kind, where)
     if _is_text(kind):
-        return _map_distinct(as_text(column, where), _day_parser(form or "ISO8601"), where, "dates")
+        return _map_distinct(as_text(column, where), _day_parser(form or "ISO8601"), where, "a date")
     column = column.cast(kind)
     if pa.types.is_timestamp(kind):
         per_day, whole = _UNITS_PER_DAY[kind.unit], pa.int64()
@@ -401,10 +401,11 @@ def _map_distinct(
     codes = pc.index_in(text, value_set=distinct).to_numpy()
     wrong = np.array([value is None for value in values], dtype=bool)[codes]
     if wrong.any():
-        row = int(np.flatnonzero(wrong)[0])
+        row, n_wrong = int(np.flatnonzero(wrong)[0]), int(wrong.sum())
+        how_many, first = ("a cell that is", "") if n_wrong == 1 else (f"{n_wrong:,} cells that are", "first: ")
         raise InputError(
-            f"{where} has {int(wrong.sum()):,} cells that are not {expected} (first: row {row + 1}, "
-            f"{_quoted(text[row].as_py())}); clean them, or leave the column out with --drop"
+            f"{where} has {how_many} not {expected} ({first}row {row + 1}, {_quoted(text[row].as_py())}); clean the "
+            "column, or leave it out with --drop"
         )
     numbers: FloatArray = np.array(values, dtype=np.float64)[codes]
     return numbers
