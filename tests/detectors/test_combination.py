@@ -40,6 +40,15 @@ def test_every_kind_has_the_same_say_and_what_imitates_them_half(kinds: list[Kin
     torch.testing.assert_close(combined(scores, None), combined.weights @ standardised)
 
 
+def test_what_the_others_find_far_out_an_imitation_cannot_talk_down() -> None:
+    others, imitation = torch.tensor([2.0, 3.0, 9.0, 9.0, 9.0, 3.5]), torch.tensor([-4.0, 0.0, 0.0, 5.0, 12.0, 3.4])
+    weights, zero, one = torch.tensor([0.6, 0.4]), torch.zeros(2), torch.ones(2)
+    combined = Combination(zero, one, weights, undisputed=3.0)(torch.stack([others, imitation]), None)
+    mean = 0.6 * others + 0.4 * imitation
+    expected = [mean[0], mean[1], mean[2] + 0.4 * 6, 9.0, mean[4], 3.5]
+    torch.testing.assert_close(combined, torch.tensor(expected))
+
+
 def test_half_of_what_the_length_explains_is_taken_off(rng: np.random.Generator) -> None:
     lengths = rng.normal(4.0, 1.0, size=500)
     strangeness = rng.normal(size=500)

@@ -20,9 +20,8 @@ from torch import Tensor, nn
 
 from rsrae.detectors.base import Rows, check_choice, check_count
 from rsrae.detectors.combination import Combination
-from rsrae.detectors.imitation import Imitation
 from rsrae.detectors.neural import NeuralDetector, to_numpy, value_range
-from rsrae.detectors.panel import Panel, Seats
+from rsrae.detectors.panel import Panel, Seats, Voter
 from rsrae.detectors.panel_fitting import PanelFitting
 from rsrae.detectors.recipes import RECIPES
 from rsrae.errors import InputError, ParameterError
@@ -30,7 +29,6 @@ from rsrae.modelfile import Arrays
 from rsrae.networks.architecture import ACTIVATIONS, Architecture, choose_activation
 from rsrae.networks.batches import Batch
 from rsrae.networks.building import build_networks
-from rsrae.networks.company import Company
 from rsrae.networks.neighbours import Neighbours
 from rsrae.networks.network import Network, Scorer
 from rsrae.networks.rows import AnyRows, DenseRows, SparseRows, make_rows
@@ -41,7 +39,7 @@ from rsrae.scoring import NORMS, LengthTrend, LogLengths, log_lengths
 from rsrae.thresholds import FloatArray, estimate_contamination
 from rsrae.training import History, Step, Trimming, limited_threads, run_epochs, train
 
-Member = Network | Neighbours | Imitation | Company
+Member = Network | Voter
 FEWEST_UPDATES = 25  # before a network's errors say more of the rows than of its random start
 
 
@@ -82,6 +80,8 @@ class AutoencoderDetector(NeuralDetector):
         :mod:`rsrae.networks.company`; 0 leaves it out.
     equal_kinds : rows of unit norm, images excepted, only: a point (a member of dimension 0), the subspaces and the
         neighbours have the same say, however many members each kind has; else a point is one network among others.
+    gross_values : tables scaled column by column, and several members, only: a value far outside the usual range of its
+        column adds to the score of its row, see :mod:`rsrae.detectors.gross`.
     level_lengths : sparse rows only: take off a score half of what the length of the document explains of it, see
         :class:`rsrae.scoring.LengthTrend`.
     encoder, decoder : modules of your own in place of the paper's; both or none. A decoder takes codes of one width:
@@ -112,6 +112,7 @@ class AutoencoderDetector(NeuralDetector):
         n_trees: int = 0,
         n_alike: int = 0,
         equal_kinds: bool = False,
+        gross_values: bool = False,
         level_lengths: bool = False,
         encoder: nn.Module | None = None,
         decoder: nn.Module | None = None,
@@ -136,6 +137,7 @@ class AutoencoderDetector(NeuralDetector):
         self.n_trees = n_trees
         self.n_alike = n_alike
         self.equal_kinds = equal_kinds
+        self.gross_values = gross_values
         self.level_lengths = level_lengths
         self.encoder = encoder
         self.decoder = decoder
@@ -220,11 +222,11 @@ class AutoencoderDetector(NeuralDetector):
         # A model of documents may be asked about rows that are not sparse.
         panel = self.panel_
         lengths = None if panel.combination.trend is None else log_lengths(sp.csr_array(X))
-        scores = self._member_scores(X)
-        sums = None if panel.company is None else self._scores_by([panel.company], X)
+        scores = self._scores_by([*self._networks_for(X), *panel.members, *panel.correctors], X)
+        n_combined = len(panel.combination.weights)
         with limited_threads(1):  # there is next to nothing left to compute, and waking threads on a busy machine costs
-            combined = panel.combination(scores, lengths)
-            return to_numpy(combined if sums is None else Company.even_out(combined, sums))
+            combined = panel.combination(scores[:n_combined], lengths)
+            return to_numpy(panel.correct(combined, scores[n_combined:]))
 
     def _train(self, X: Rows) -> FloatArray | None:
         for name, losses in self._run(make_rows(X, self.preprocessor_, device=self.device)).losses.items():
@@ -307,6 +309,9 @@ class AutoencoderDetector(NeuralDetector):
             header["parameters"] |= {"ranks": False, "n_trees": 0, "n_alike": 0}
         if header["format"] < 4:
             header["parameters"]["equal_kinds"] = False
+        if header["format"] < 5:
+            header["parameters"]["gross_values"] = False
+            arrays["members.undisputed"] = np.array([np.inf])
 
     def _restore(self, state: dict[str, Any], arrays: Arrays) -> None:
         self._restore_common(state, arrays)
@@ -326,6 +331,7 @@ class AutoencoderDetector(NeuralDetector):
             arrays,
             self._seats(),
             n_columns=self.n_features_in_,
+            is_tame=self.preprocessor_.tame,
             width=math.prod(self._seen_shape()),
             device=self.device,
         )
@@ -347,11 +353,13 @@ class AutoencoderDetector(NeuralDetector):
         # Documents and vectors: only the direction of a row counts, and it is no picture.
         has_directions = len(self.input_shape_) == 1 and self.preprocessor_.unit_norm
         is_equal = self.equal_kinds and has_directions
+        is_table = is_ensemble and self.preprocessor_.is_by_column
         return Seats(
             tuple("point" if d == 0 and is_equal else "subspace" for d in self._intrinsic_dims()),
             n_neighbors=self.n_neighbors,
-            n_trees=self.n_trees if is_ensemble and self.preprocessor_.is_by_column else 0,
+            n_trees=self.n_trees if is_table else 0,
             n_alike=self.n_alike if is_ensemble and has_directions else 0,
+            gross_values=self.gross_values and is_table,
             trim=self._trimmed_share(),
         )
 
@@ -445,7 +453,7 @@ class AutoencoderDetector(NeuralDetector):
             n_threads=scoring_threads(self.networks_, rows.n_rows, n_threads or self.n_threads),
         )
 
-    def _errors_by(self, member: Scorer | Imitation | Company, batch: Batch) -> Tensor:
+    def _errors_by(self, member: Scorer | Voter, batch: Batch) -> Tensor:
         return member.errors(batch, self._score_name())
 
     def _member_scores(self, X: Rows, n_threads: int | None = None) -> Tensor:
@@ -495,6 +503,7 @@ class AutoencoderDetector(NeuralDetector):
         check_count("n_alike", self.n_alike, at_least=0)
         check_choice("ranks", self.ranks, (True, False))
         check_choice("equal_kinds", self.equal_kinds, (True, False))
+        check_choice("gross_values", self.gross_values, (True, False))
         check_choice("level_lengths", self.level_lengths, (True, False))
         if not isinstance(self.hidden, (tuple, list)) or not self.hidden:
             raise ParameterError("hidden must name at least one layer, for example (32, 64, 128)")

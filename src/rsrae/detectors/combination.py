@@ -13,6 +13,7 @@ from rsrae.modelfile import Arrays
 from rsrae.scoring import LengthTrend, LogLengths, robust_location_and_spread
 
 Kind = Literal["point", "subspace", "neighbours", "imitation"]
+UNDISPUTED = 3.0  # deviations from what is usual, by all other members together
 
 
 @dataclass(frozen=True)
@@ -25,12 +26,16 @@ class Combination:
         distances.
     weights : of the members, ``(members,)``; they add up to one.
     trend : what the length of a document explains, or None.
+    undisputed : what the other members find further out than this, an imitation (the last member) cannot talk down: it
+        has learned what anomalies have in common, and of one that is alone knows nothing. None: it can, or there is
+        none.
     """
 
     location: Tensor
     spread: Tensor
     weights: Tensor
     trend: LengthTrend | None = None
+    undisputed: float | None = None
 
     @classmethod
     def fit(cls, scores: Tensor, lengths: LogLengths | None, kinds: Sequence[Kind] | None = None) -> Self:
@@ -46,7 +51,7 @@ class Combination:
         if len(scores) == 1:
             return cls(torch.zeros_like(weights), torch.ones_like(weights), weights, trend)
         location, spread = robust_location_and_spread(scores)
-        return cls(location, spread, weights, trend)
+        return cls(location, spread, weights, trend, UNDISPUTED if "imitation" in (kinds or []) else None)
 
     def __call__(self, scores: Tensor, lengths: LogLengths | None) -> Tensor:
         """One score a row, ``(members, rows) -> (rows,)``."""
@@ -56,7 +61,11 @@ class Combination:
         combined = torch.zeros_like(scores[0])
         # One after another: how a sum over members is vectorised depends on the number of rows.
         for k in range(len(scores)):
-            combined += (scores[k] - location[k]) / spread[k] * weights[k]
+            standardised = (scores[k] - location[k]) / spread[k]
+            if self.undisputed is not None and k == len(scores) - 1:
+                by_others = combined / (1 - weights[k])
+                standardised += (by_others - standardised.clamp_min(self.undisputed)).clamp_min_(0)
+            combined += standardised * weights[k]
         return combined
 
     def arrays(self) -> Arrays:
@@ -67,11 +76,13 @@ class Combination:
                 "slopes": self.trend.slopes,
                 "lengths": torch.tensor([*self.trend.usual, self.trend.center], dtype=torch.float64),
             }
+        if self.undisputed is not None:
+            arrays["undisputed"] = torch.tensor([self.undisputed], dtype=torch.float64)
         return {f"members.{name}": values.cpu().numpy() for name, values in arrays.items()}
 
     @classmethod
-    def restore(cls, arrays: Arrays, n_members: int) -> Self:
-        """Undo ``arrays``; a ValueError if they are not for this many members."""
+    def restore(cls, arrays: Arrays, n_members: int, *, has_imitation: bool = False) -> Self:
+        """Undo ``arrays``; a ValueError if they are not for this many members, the last of them an imitation or not."""
         names = ["location", "spread", "weights", *(["slopes"] if "members.slopes" in arrays else [])]
         found = {name: torch.from_numpy(arrays[f"members.{name}"]) for name in names}
         if any(values.shape != (n_members,) for values in found.values()) or not (found["spread"] > 0).all():
@@ -80,7 +91,10 @@ class Combination:
         if "slopes" in found:
             low, high, center = (float(length) for length in arrays["members.lengths"])
             trend = LengthTrend((low, high), center, found["slopes"])
-        return cls(found["location"], found["spread"], found["weights"], trend)
+        undisputed = float(arrays["members.undisputed"].item()) if has_imitation else None
+        if undisputed is not None and not undisputed > 0:
+            raise ValueError(f"an imitation cannot be held to {undisputed}")
+        return cls(found["location"], found["spread"], found["weights"], trend, undisputed)
 
 
 def _weights(kinds: Sequence[Kind]) -> list[float]:

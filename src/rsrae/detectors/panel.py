@@ -12,11 +12,14 @@ from torch import Tensor
 
 from rsrae.detectors.combination import Combination, Kind
 from rsrae.detectors.forest import Forest
+from rsrae.detectors.gross import GrossValues
 from rsrae.detectors.imitation import Imitation
 from rsrae.detectors.preprocessed import expect_shape, pack_rows, unpack_rows
 from rsrae.modelfile import Arrays
 from rsrae.networks.company import Company
 from rsrae.networks.neighbours import Neighbours
+
+Voter = Neighbours | Imitation | Company | GrossValues
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,7 @@ class Seats:
     ----------
     networks : what each of them stands for.
     n_neighbors, n_trees, n_alike : of the neighbours, the forest and the company; of none of them, if zero.
+    gross_values : whether values far outside the usual range of their column have one.
     trim : share of the rows, those that the networks find least normal, that neighbours are not sought among; or a
         function that estimates it from their scores.
     """
@@ -35,6 +39,7 @@ class Seats:
     n_neighbors: int = 0
     n_trees: int = 0
     n_alike: int = 0
+    gross_values: bool = False
     trim: float | Callable[[Tensor], float] = 0.0
 
 
@@ -47,17 +52,30 @@ class Panel:
     combination : makes one score of those of the networks, the neighbours and the imitation, in this order.
     neighbours, imitation : members without a network, or None.
     company : evens out the combined score, or None.
+    gross : adds to the combined score, or None.
     """
 
     combination: Combination
     neighbours: Neighbours | None = None
     imitation: Imitation | None = None
     company: Company | None = None
+    gross: GrossValues | None = None
 
     @property
     def members(self) -> Sequence[Neighbours | Imitation]:
         """Those that are there, in the order of their scores."""
         return [member for member in (self.neighbours, self.imitation) if member is not None]
+
+    @property
+    def correctors(self) -> Sequence[Company | GrossValues]:
+        """Those whose scores come behind, for ``correct``."""
+        return [part for part in (self.company, self.gross) if part is not None]
+
+    def correct(self, combined: Tensor, scores: Tensor) -> Tensor:
+        """The combined scores of some rows, ``(rows,)``, with what the correctors say of them."""
+        if self.company is not None:
+            combined = Company.even_out(combined, scores[: Company.n_members])
+        return combined if self.gross is None else combined + scores[-1]
 
     def arrays(self) -> Arrays:
         """Everything learned, for the model file."""
@@ -69,15 +87,18 @@ class Panel:
         if self.company is not None:
             arrays |= _packed("company.rows", self.company.rows)
             arrays["company.scores"] = self.company.scores.cpu().numpy()
+        if self.gross is not None:
+            arrays |= self.gross.arrays()
         return arrays
 
     @classmethod
-    def restore(cls, arrays: Arrays, seats: Seats, *, n_columns: int, width: int, device: str) -> Self:
+    def restore(cls, arrays: Arrays, seats: Seats, *, n_columns: int, is_tame: bool, width: int, device: str) -> Self:
         """Undo ``arrays``; a ValueError if they are not what the numbers say.
 
-        ``n_columns`` are those that a forest sees; ``width`` is that of a row as the networks see it.
+        ``n_columns`` are those of the table, ``is_tame`` says whether they come tamed; ``width`` is that of a row as
+        the networks see it.
         """
-        neighbours = imitation = company = None
+        neighbours = imitation = company = gross = None
         if seats.n_neighbors > 0:
             neighbours = Neighbours(_unpacked("neighbours.rows", arrays, width, device), seats.n_neighbors)
         if seats.n_trees > 0:
@@ -87,8 +108,11 @@ class Panel:
             rows = _unpacked("company.rows", arrays, width, device)
             scores = expect_shape("company.scores", arrays["company.scores"], (rows.shape[0],))
             company = Company(rows, torch.from_numpy(scores), seats.n_alike)
+        if seats.gross_values:
+            gross = GrossValues.restore(arrays, n_columns, is_tame=is_tame, device=device)
         n_scores = len(seats.networks) + (neighbours is not None) + (imitation is not None)
-        return cls(Combination.restore(arrays, n_scores), neighbours, imitation, company)
+        combination = Combination.restore(arrays, n_scores, has_imitation=imitation is not None)
+        return cls(combination, neighbours, imitation, company, gross)
 
 
 def _packed(name: str, rows: Tensor | sp.csr_array) -> Arrays:

@@ -13,8 +13,9 @@ from torch import Tensor
 
 from rsrae.detectors.base import Rows
 from rsrae.detectors.combination import Combination
+from rsrae.detectors.gross import GrossValues
 from rsrae.detectors.imitation import MOST_SHOWN, Imitation
-from rsrae.detectors.panel import Panel, Seats
+from rsrae.detectors.panel import Panel, Seats, Voter
 from rsrae.networks.company import Company
 from rsrae.networks.neighbours import Neighbours
 from rsrae.networks.rows import DenseRows
@@ -40,7 +41,7 @@ class PanelFitting:
         seats: Seats,
         X: Rows,
         preprocessor: Preprocessor,
-        score_by: Callable[[Sequence[Neighbours | Imitation | Company]], Tensor],
+        score_by: Callable[[Sequence[Voter]], Tensor],
         *,
         generator: torch.Generator,
         device: str,
@@ -56,7 +57,7 @@ class PanelFitting:
         """
         kinds = list(self.seats.networks)
         combination = Combination.fit(scores, lengths, kinds)
-        neighbours = imitation = company = None
+        neighbours = imitation = company = gross = None
         if self.seats.n_neighbors > 0:
             neighbours = Neighbours(self._normal_rows(combination(scores, lengths)), self.seats.n_neighbors)
             scores = torch.cat([scores, self.score_by([neighbours])])
@@ -71,8 +72,11 @@ class PanelFitting:
         if self.seats.n_alike > 0:
             shown = self._some(torch.arange(self.X.shape[0]))
             company = Company(self._flat_rows(shown), combined.cpu()[shown], self.seats.n_alike)
-            combined = Company.even_out(combined, self.score_by([company]))
-        return Panel(combination, neighbours, imitation, company), combined
+        if self.seats.gross_values:
+            shown = torch.arange(0, self.X.shape[0], -(-self.X.shape[0] // MOST_SHOWN))
+            gross = GrossValues.fit(self._columns(shown), combined, is_tame=self.preprocessor.tame)
+        panel = Panel(combination, neighbours, imitation, company, gross)
+        return panel, panel.correct(combined, self.score_by(panel.correctors)) if panel.correctors else combined
 
     def _normal_rows(self, scores: Tensor) -> Tensor | sp.csr_array:
         """The rows that score lowest, at most 1,000 of them, preprocessed and flat."""
@@ -82,9 +86,8 @@ class PanelFitting:
 
     def _imitation(self, scores: Tensor) -> Imitation:
         shown = torch.randperm(self.X.shape[0], generator=self.generator)[:MOST_SHOWN].sort().values
-        rows = self._dense_rows(shown)[:, : self.X.shape[1]].cpu()  # without the columns' ranks
         seed = int(torch.randint(2**31 - 1, (), generator=self.generator))
-        return Imitation.fit(rows.numpy(), scores.cpu()[shown], self.seats.n_trees, seed)
+        return Imitation.fit(self._columns(shown).cpu().numpy(), scores.cpu()[shown], self.seats.n_trees, seed)
 
     def _some(self, numbers: Tensor) -> Tensor:
         """At most so many of these rows as a model file may hold, drawn at random; in order."""
@@ -100,6 +103,10 @@ class PanelFitting:
         if isinstance(self.X, sp.csr_array):
             return self.preprocessor.apply_sparse(self.X[numbers.numpy()].astype(np.float64))
         return self._dense_rows(numbers)
+
+    def _columns(self, numbers: Tensor) -> Tensor:
+        """Rows of a table by number, preprocessed; without the ranks of the columns."""
+        return self._dense_rows(numbers)[:, : self.X.shape[1]]
 
     def _dense_rows(self, numbers: Tensor) -> Tensor:
         rows: Any = self.X[numbers.numpy()]

@@ -13,11 +13,9 @@ from torch import Tensor
 from rsrae.detectors.autoencoders import AutoencoderDetector
 from rsrae.detectors.base import check_choice, check_count, check_number
 from rsrae.detectors.decomposition import PENALTIES, Splitter, decomposition_step, to_dense
-from rsrae.detectors.imitation import Imitation
 from rsrae.detectors.neural import to_numpy
+from rsrae.detectors.panel import Voter
 from rsrae.networks.batches import Batch
-from rsrae.networks.company import Company
-from rsrae.networks.neighbours import Neighbours
 from rsrae.networks.network import Network, Scorer
 from rsrae.scoring import distance
 from rsrae.training import Step
@@ -87,8 +85,8 @@ class RDA(AutoencoderDetector):
     def _steps(self, network: Network) -> list[Step[Batch]]:
         return [decomposition_step(network, self._splitter(), learning_rate=self.learning_rate)]
 
-    def _errors_by(self, member: Scorer | Imitation | Company, batch: Batch) -> Tensor:
-        if isinstance(member, (Neighbours, Imitation, Company)):
+    def _errors_by(self, member: Scorer | Voter, batch: Batch) -> Tensor:
+        if isinstance(member, Voter):
             return super()._errors_by(member, batch)
         x = to_dense(batch)
         x_hat = self._explained(member, x).flatten(start_dim=2)

@@ -156,7 +156,10 @@ def _reconstruction_shares(detector: AutoencoderDetector, X: Any) -> Shares:
     in_units = (combined.weights / combined.spread).unsqueeze(1)
     # Without what imitates the others: its reasons are theirs.
     weights = (torch.from_numpy(detector.member_scores(X)) * in_units)[: len(x_hat)]  # (members, n)
-    shares = _shares_of((_to_one(parts) * weights.unsqueeze(-1)).sum(dim=0).numpy())
+    parts = (_to_one(parts) * weights.unsqueeze(-1)).sum(dim=0)  # (n, m)
+    if detector.panel_.gross is not None:
+        parts += detector.panel_.gross.by_column(batch).cpu()
+    shares = _shares_of(parts.numpy())
     x_hat = x_hat.mean(dim=0) if not is_cosine else _unit(x_hat).mean(dim=0) * _norms(x)
     norms, taken_off = _lost(detector, X)
     expected = detector.preprocessor_.undo((x_hat * norms + taken_off).view(shape).numpy())

@@ -180,9 +180,9 @@ _EXPERIMENTS = {
             "pictures",
             "RSRAE of self-labelled features and pixels",
             "beyond the paper",
-            "c = 0.5; one seed (three for RSRAE of views on single classes of Caltech 101); three classes of "
-            "Fashion-MNIST and Tiny ImageNet; where several classes are normal, two groups of classes of Caltech 101 "
-            "and Fashion-MNIST, the latter without RSRAE().",
+            "c = 0.5; one seed (three for RSRAE of views on single classes of Caltech 101); three classes of Tiny "
+            "ImageNet, and of Fashion-MNIST for RSRAE(); where several classes are normal, two groups of classes of "
+            "Caltech 101 and Fashion-MNIST, the latter without RSRAE().",
             plans.pictures,
         ),
         Experiment(

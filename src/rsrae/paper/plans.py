@@ -334,6 +334,7 @@ def pictures(profile: Profile) -> Iterator[Cell]:
         yield from _grid(name, ("caltech-101",), (*ours, *quick, _GT), n_seeds=1)
         yield from _grid(name, ("caltech-101",), ours[:1], n_seeds=N_QUICK_SEEDS)
         yield from _grid(name, large, (*ours, *quick), n_classes=3, n_seeds=1)
+        yield from _grid(name, ("fashion-mnist",), (*ours[:1], *quick), n_seeds=1)
         for n_normal in (2, 3, 5):
             yield from _grid(name, ("caltech-101",), (*ours, *quick), n_classes=2, n_seeds=1, n_normal=n_normal)
             fast = (*ours[:1], *quick)
@@ -367,6 +368,7 @@ _CHANGES: tuple[tuple[str, dict[str, Value]], ...] = (
     ("documents", {"equal_kinds": False}),
     ("table", {"ranks": False}),
     ("table", {"n_trees": 0}),
+    ("table", {"gross_values": False}),
     ("", {"rsr_scope": "A"}),
     ("", {"rsr_scope": "encoder"}),
     ("", {"learning_rate": 0.00025, "epochs": 200}),
