@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks import data, heldout, measure, page, profiling, reference, shares, spread, theirs, unseen
+from benchmarks import data, heldout, measure, page, profiling, reference, shares, spread, theirs, unseen, wrongcells
 from benchmarks.__main__ import ACCURACY, main
 from benchmarks.cases import BENCHMARKS, Run
 from benchmarks.cases import measure as run_benchmark
@@ -210,6 +210,28 @@ def test_docstrings_are_of_their_package(monkeypatch: pytest.MonkeyPatch) -> Non
     unseen.docstrings.cache_clear()
     assert np.bincount(y).tolist() == [20, 20]
     assert X.shape[0] == 40
+
+
+def test_wrong_cells_are_where_they_are_said_to_be() -> None:
+    right = wrongcells.TABLES["wine"]().data
+    for mistake in wrongcells.MISTAKES:
+        X, is_wrong = wrongcells.spoiled("wine", mistake)
+        assert ((right != X).sum(axis=1) == is_wrong).all()
+        assert is_wrong.sum() == pytest.approx(0.05 * len(X), abs=1)
+
+
+def test_what_is_known_of_wrong_cells_is_not_measured_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(wrongcells, "RESULTS", tmp_path / "wrongcells.json")
+    monkeypatch.setattr(wrongcells, "METHODS", {"5 nearest": ("knn", {})})
+    monkeypatch.setattr(wrongcells, "TABLES", {"iris": wrongcells.TABLES["iris"]})
+    wrongcells.main()
+    first = capsys.readouterr().out
+    assert "| unit | 1.000 / 1.000 |" in first
+    monkeypatch.delattr(wrongcells, "measure")
+    wrongcells.main()
+    assert capsys.readouterr().out == first
 
 
 def test_the_spread_is_measured_on_the_same_rows_and_continued(
