@@ -303,11 +303,12 @@ def test_rows_that_the_networks_find_strange_are_no_neighbours(easy_table: Any) 
 
 
 THIRDS, HALVES = [1 / 3, 1 / 9, 1 / 9, 1 / 9, 1 / 3], [1 / 8, 1 / 8, 1 / 8, 1 / 8, 1 / 2]
+TABLE = [*([1 / 32] * 8), 1 / 4, 1 / 2]
 
 
 @pytest.mark.parametrize(
     ("kind", "weights"),
-    [("vectors", THIRDS), ("documents", THIRDS), ("images", HALVES), ("table", [*np.divide(HALVES, 2), 1 / 2])],
+    [("vectors", THIRDS), ("documents", THIRDS), ("images", HALVES), ("table", TABLE)],
 )
 @pytest.mark.parametrize("equal_kinds", [True, False])
 def test_point_subspaces_and_neighbours_have_a_third_each_where_rows_are_directions(
@@ -320,6 +321,16 @@ def test_point_subspaces_and_neighbours_have_a_third_each_where_rows_are_directi
     detector = RSRAE(epochs=1, random_state=0, unit_norm=unit_norm, equal_kinds=equal_kinds).fit(X)
     wanted = HALVES if weights == THIRDS and not equal_kinds else weights
     np.testing.assert_allclose(detector.panel_.combination.weights.numpy(), wanted)
+
+
+def test_tables_have_two_members_of_every_dimension_unless_a_number_is_given(rng: np.random.Generator) -> None:
+    X = rng.normal(size=(30, 5))
+    assert RSRAE(epochs=1).fit(X)._intrinsic_dims() == [0, 2, 4, 10] * 2
+    assert RSRAE(epochs=1, unit_norm=True).fit(X)._intrinsic_dims() == [0, 2, 4, 10]
+    assert RSRAE(epochs=1, n_members=np.int64(3)).fit(X)._intrinsic_dims() == [0, 2, 4]
+    for wrong in ("many", 0, 2.0, None, True):
+        with pytest.raises(ParameterError, match="n_members"):
+            RSRAE(epochs=1, n_members=wrong).fit(X)  # type: ignore[arg-type]
 
 
 def test_at_most_a_thousand_rows_are_kept(rng: np.random.Generator) -> None:

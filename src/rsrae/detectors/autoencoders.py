@@ -66,7 +66,8 @@ class AutoencoderDetector(NeuralDetector):
     trim : share of the rows, those that fit worst, left out of each epoch after the warm-up; "auto" estimates it from
         the errors; 0 trains on all rows.
     warm_up : share of the epochs before trimming begins, and at least 25 updates; 0 trims from the start.
-    n_members : number of independently initialised members whose standardised scores are averaged; neighbours weigh as
+    n_members : number of independently initialised members whose standardised scores are averaged; "auto": 4, and 8 for
+        tables scaled column by column, where starts matter most and members are cheap; neighbours weigh as
         much as all of them, and a forest as much as all other members.
     n_neighbors : k of one more member, which has no network: it scores an item by its distance to the mean of its k
         nearest among the rows that the networks find normal (all but ``trim``; at most 1,000, which the model file then
@@ -106,7 +107,7 @@ class AutoencoderDetector(NeuralDetector):
         shuffle: str = "epoch",
         trim: float | str = 0.0,
         warm_up: float = 0.2,
-        n_members: int = 1,
+        n_members: int | str = 1,
         n_neighbors: int = 0,
         ranks: bool = False,
         n_trees: int = 0,
@@ -211,9 +212,9 @@ class AutoencoderDetector(NeuralDetector):
                 raise InputError(f"warm_start goes on with items of shape {shape}, got {self.input_shape_}")
         else:
             seed = self._seed()
-            self._generators = [torch.Generator().manual_seed(seed + member) for member in range(self.n_members)]
-            self.history_: dict[str, list[float]] = {}
             self.preprocessor_ = self._fit_preprocessor(X)
+            self._generators = [torch.Generator().manual_seed(seed + member) for member in range(self._n_members())]
+            self.history_: dict[str, list[float]] = {}
             self.networks_ = self._make_networks(X)
             self._schemes: list[list[Step[Batch]]] | None = None
         return self._train(X)
@@ -263,7 +264,7 @@ class AutoencoderDetector(NeuralDetector):
         if X.shape[0] < 2:  # of a partial_fit: a row alone says nothing about what is usual
             return None
         lengths = self._lengths(X)
-        if self.n_members == 1 and self.n_neighbors == 0 and lengths is None:
+        if self._n_members() == 1 and self.n_neighbors == 0 and lengths is None:
             # The scores of a single network stay as they are.
             self.panel_ = Panel(Combination.fit(torch.zeros(1, 1, dtype=torch.float64), None))
             return None
@@ -311,14 +312,14 @@ class AutoencoderDetector(NeuralDetector):
             header["parameters"]["equal_kinds"] = False
         if header["format"] < 5:
             header["parameters"]["gross_values"] = False
-            arrays["members.undisputed"] = np.array([np.inf])
+            arrays["members.undisputed"] = np.array([np.finfo(np.float64).max])
 
     def _restore(self, state: dict[str, Any], arrays: Arrays) -> None:
         self._restore_common(state, arrays)
         check_choice("activation", state["activation"], tuple(ACTIVATIONS))
         check_choice("output_activation", state["output_activation"], tuple(ACTIVATIONS))
         self._check_size(arrays)
-        self._generators = [torch.Generator().manual_seed(member) for member in range(self.n_members)]
+        self._generators = [torch.Generator().manual_seed(member) for member in range(self._n_members())]
         self.networks_ = self._build(self._architecture(state["activation"], state["output_activation"]))
         for number, network in enumerate(self.networks_):
             prefix = f"member{number}."
@@ -349,7 +350,7 @@ class AutoencoderDetector(NeuralDetector):
         return self.preprocessor_.shape(self.input_shape_)
 
     def _seats(self) -> Seats:
-        is_ensemble = self.n_members > 1 or self.n_neighbors > 0  # the scores of a single network stay as they are
+        is_ensemble = self._n_members() > 1 or self.n_neighbors > 0  # the scores of a single network stay as they are
         # Documents and vectors: only the direction of a row counts, and it is no picture.
         has_directions = len(self.input_shape_) == 1 and self.preprocessor_.unit_norm
         is_equal = self.equal_kinds and has_directions
@@ -372,7 +373,7 @@ class AutoencoderDetector(NeuralDetector):
     def _check_size(self, arrays: Arrays) -> None:
         # A file may ask for a network of any size; built is none that is larger than the tensors that came with it.
         held = sum(array.size for array in arrays.values())
-        asked = self.n_members
+        asked = self._n_members()
         if self.encoder is None and len(self.hidden) <= len(arrays):
             n_inputs, *sides = reversed(self._seen_shape())
             widths = (n_inputs, *self.hidden)
@@ -395,7 +396,7 @@ class AutoencoderDetector(NeuralDetector):
     def _architecture(self, activation: str, output_activation: str) -> Architecture:
         return Architecture(
             input_shape=self._seen_shape(),
-            intrinsic_dim=max(1, *self._given_dims()[: self.n_members]),
+            intrinsic_dim=max(1, *self._given_dims()[: self._n_members()]),
             hidden=tuple(self.hidden),
             activation=activation,  # type: ignore[arg-type]
             output_activation=output_activation,  # type: ignore[arg-type]
@@ -421,9 +422,14 @@ class AutoencoderDetector(NeuralDetector):
     def _given_dims(self) -> tuple[int, ...]:
         return self.intrinsic_dim if isinstance(self.intrinsic_dim, tuple) else (self.intrinsic_dim,)
 
+    def _n_members(self) -> int:
+        if self.n_members == "auto":
+            return 8 if self.preprocessor_.is_by_column else 4
+        return int(self.n_members)
+
     def _intrinsic_dims(self) -> list[int]:
         given = self._given_dims()
-        return [given[member % len(given)] for member in range(self.n_members)]
+        return [given[member % len(given)] for member in range(self._n_members())]
 
     def _selection(self, network: Network, rows: AnyRows) -> Trimming | None:
         if self.trim == 0:
@@ -497,7 +503,8 @@ class AutoencoderDetector(NeuralDetector):
         for d in self._given_dims():
             if d != 0 or not isinstance(self.intrinsic_dim, tuple):
                 check_count("intrinsic_dim", d)
-        check_count("n_members", self.n_members)
+        if self.n_members != "auto":
+            check_count("n_members", self.n_members)
         check_count("n_neighbors", self.n_neighbors, at_least=0)
         check_count("n_trees", self.n_trees, at_least=0)
         check_count("n_alike", self.n_alike, at_least=0)

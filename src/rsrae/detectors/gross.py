@@ -23,6 +23,7 @@ from rsrae.networks.batches import Batch
 TAILS = (0.01, 0.1, 0.9, 0.99)
 MOST_STEPS = 4  # from one row in a hundred to one in a million
 SHORTEST_STEP = 0.1  # of the usual range, where values are rounded or end abruptly
+UNBOUNDED = 1e300  # a model file holds no infinity
 FEWEST_VALUES = 10  # that tails can be told from
 WEIGHT = 4.0  # of what stands between the median and the ninth decile of the scores of all rows
 
@@ -32,7 +33,7 @@ class GrossValues:
 
     Parameters
     ----------
-    low, high : the usual range of each column, scaled but not tamed, ``(columns,)``; infinite where nothing is known.
+    low, high : the usual range of each column, scaled but not tamed, ``(columns,)``; without end if unknown.
     below, above : the step of the tail on either side of it, ``(columns,)``.
     weight : the score of a row with a value e times as far out as a gross one must be.
     is_tame : whether the rows come tamed.
@@ -112,7 +113,7 @@ def _tails(values: npt.NDArray[np.float64]) -> tuple[float, float, float, float]
     if first == third:  # most values are the same: how far from it do the others lie?
         values = values[values != middle]
         if len(values) < FEWEST_VALUES:
-            return -np.inf, np.inf, 1.0, 1.0
+            return -UNBOUNDED, UNBOUNDED, 1.0, 1.0
     outer_low, inner_low, inner_high, outer_high = np.quantile(values, TAILS)
     low, high = min(outer_low, middle), max(outer_high, middle)
     shortest = SHORTEST_STEP * (high - low)

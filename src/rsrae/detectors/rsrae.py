@@ -61,7 +61,7 @@ class RSRAE(AutoencoderDetector):
         self,
         *,
         intrinsic_dim: int | tuple[int, ...] = (0, 2, 4, 10),
-        n_members: int = 4,
+        n_members: int | str = "auto",
         n_neighbors: int = 20,
         ranks: bool = True,
         n_trees: int = 30,
@@ -139,7 +139,7 @@ class RSRAE(AutoencoderDetector):
             check_number("rsr_learning_rate", self.rsr_learning_rate)
         for name in ("eps_ae", "eps_rsr1", "eps_rsr2"):
             check_number(name, getattr(self, name), positive=False)
-        if max(self.eps_ae, self.eps_rsr1, self.eps_rsr2) > 0 and self.n_members > 1:
+        if max(self.eps_ae, self.eps_rsr1, self.eps_rsr2) > 0 and self.n_members != 1:
             raise ParameterError("thresholds above zero stop single members; use n_members=1 with them")
 
 

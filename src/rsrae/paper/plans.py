@@ -369,6 +369,7 @@ _CHANGES: tuple[tuple[str, dict[str, Value]], ...] = (
     ("table", {"ranks": False}),
     ("table", {"n_trees": 0}),
     ("table", {"gross_values": False}),
+    ("table", {"n_members": 4}),
     ("", {"rsr_scope": "A"}),
     ("", {"rsr_scope": "encoder"}),
     ("", {"learning_rate": 0.00025, "epochs": 200}),
