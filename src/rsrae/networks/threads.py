@@ -12,7 +12,7 @@ import torch
 from rsrae.networks.network import Network
 from rsrae.training import Losses, limited_threads
 
-WORK_OF_A_THREAD = 75_000_000  # operations a step below which another thread costs more than it brings
+WORK_OF_A_THREAD = 80_000_000  # operations a step below which another thread costs more than it brings
 THREADS_PAY_FROM = 1_000_000_000  # operations of a scoring
 LARGE_BATCH = 2**21  # values; such products use all threads well, and several networks at once would need much memory
 MOST_SCORING_THREADS = 8  # about a tenth of a block's time is Python's, which one thread has at a time; reckoned
