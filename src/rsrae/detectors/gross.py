@@ -24,7 +24,7 @@ TAILS = (0.01, 0.1, 0.9, 0.99)
 MOST_STEPS = 4  # from one row in a hundred to one in a million
 SHORTEST_STEP = 0.1  # of the usual range, where values are rounded or end abruptly
 UNBOUNDED = 1e300  # a model file holds no infinity
-FEWEST_VALUES = 10  # that tails can be told from
+FEWEST_ROWS, FEWEST_VALUES = 30, 10  # that tails can be told from: of all, of those unlike most
 WEIGHT = 4.0  # of what stands between the median and the ninth decile of the scores of all rows
 
 
@@ -109,11 +109,14 @@ class GrossValues:
 
 
 def _tails(values: npt.NDArray[np.float64]) -> tuple[float, float, float, float]:
+    unknown = (-UNBOUNDED, UNBOUNDED, 1.0, 1.0)
+    if len(values) < FEWEST_ROWS:
+        return unknown
     first, middle, third = np.quantile(values, [0.25, 0.5, 0.75])
     if first == third:  # most values are the same: how far from it do the others lie?
         values = values[values != middle]
         if len(values) < FEWEST_VALUES:
-            return -UNBOUNDED, UNBOUNDED, 1.0, 1.0
+            return unknown
     outer_low, inner_low, inner_high, outer_high = np.quantile(values, TAILS)
     low, high = min(outer_low, middle), max(outer_high, middle)
     shortest = SHORTEST_STEP * (high - low)
