@@ -30,6 +30,12 @@ def test_training_takes_more_threads_as_a_step_is_more_work(n_members: int, n_co
     assert training_threads(network_of((n_columns,), n_members), batch_size=128) == most
 
 
+def test_members_that_are_not_counted_take_no_thread() -> None:
+    eight, four = network_of((200,), 8), network_of((200,), 4)
+    assert training_threads(eight, 128, most_members=4) == training_threads(four, 128) < training_threads(eight, 128)
+    assert training_threads(four, 128, most_members=9) == training_threads(four, 128)
+
+
 def test_convolutions_train_on_all_threads() -> None:
     assert training_threads(network_of((8, 8, 1)), batch_size=16) == 8
 

@@ -40,6 +40,7 @@ from rsrae.thresholds import FloatArray, estimate_contamination
 from rsrae.training import History, Step, Trimming, limited_threads, run_epochs, train
 
 Member = Network | Voter
+USUAL_MEMBERS, TABLE_MEMBERS = 4, 8  # by n_members="auto"
 FEWEST_UPDATES = 25  # before a network's errors say more of the rows than of its random start
 
 
@@ -252,7 +253,8 @@ class AutoencoderDetector(NeuralDetector):
             )
             for network, steps, generator in zip(self.networks_, self._schemes, self._generators, strict=False)
         ]
-        n_threads = self.n_threads or training_threads(self.networks_[0], self.batch_size)
+        most_members = USUAL_MEMBERS if self.n_members == "auto" else None
+        n_threads = self.n_threads or training_threads(self.networks_[0], self.batch_size, most_members)
         with training_side_by_side(self.networks_, n_threads, self.batch_size) as advance:
             return train(runs, epochs=self._n_epochs(rows.n_rows), on_epoch=self.on_epoch, advance=advance)
 
@@ -424,7 +426,7 @@ class AutoencoderDetector(NeuralDetector):
 
     def _n_members(self) -> int:
         if self.n_members == "auto":
-            return 8 if self.preprocessor_.is_by_column else 4
+            return TABLE_MEMBERS if self.preprocessor_.is_by_column else USUAL_MEMBERS
         return int(self.n_members)
 
     def _intrinsic_dims(self) -> list[int]:
