@@ -16,7 +16,7 @@ QUICK_RESULTS = HOME / "quick"
 ACCURACY = {
     "accuracy": "PyOD on our trials",
     "heldout": "outside the trials that settings were compared on",
-    "unseen": "on data that nobody had looked at before",
+    "unseen": "on data that had not been looked at before",
     "wrongcells": "one wrong cell in a row of a table",
     "methods": "the tables of docs/methods",
     "words": "stop words",

@@ -18,12 +18,12 @@ import numpy as np
 import numpy.typing as npt
 from sklearn import datasets
 
+from benchmarks.heldout import SEED, judge
 from rsrae.detectors import make_detector
-from rsrae.paper.protocol import auc_and_ap
 from rsrae.wholefile import write_text
 
 RESULTS = Path(__file__).parent / "results" / "wrongcells.json"
-SEED, SHARE = 0, 0.05
+SHARE = 0.05
 FloatArray = npt.NDArray[np.float64]
 TABLES: dict[str, Callable[[], Any]] = {
     "iris": datasets.load_iris,
@@ -68,11 +68,7 @@ def measure(table: str, mistake: str, method: str) -> dict[str, float]:
     """How well a method tells the rows with a wrong cell from the others."""
     X, is_wrong = spoiled(table, mistake)
     name, parameters = METHODS[method]
-    detector = make_detector(name, **parameters)
-    if "random_state" in detector.get_params():
-        detector.set_params(random_state=SEED)
-    auc, ap = auc_and_ap(is_wrong, detector.fit(X).anomaly_score(X))
-    return {"auc": round(auc, 4), "ap": round(ap, 4)}
+    return judge(make_detector(name, **parameters), X, is_wrong)
 
 
 def as_markdown(found: dict[str, dict[str, float]]) -> str:
