@@ -181,3 +181,10 @@ def test_undo_goes_back_to_the_numbers_of_the_user(tame: bool, rng: np.random.Ge
     X = rng.normal(5, 3, size=(40, 3))
     preprocessor = fit_preprocessor(X, tame=tame, unit_norm=False)
     np.testing.assert_allclose(preprocessor.undo(preprocessor.apply(torch.from_numpy(X)).numpy()), X)
+
+
+def test_the_spread_of_a_column_that_is_mostly_one_huge_number_is_a_number() -> None:
+    X = np.zeros((60, 2))
+    X[-1, 0], X[-1, 1] = 1e300, 1e3
+    _, scale = robust_center_and_scale(X)
+    assert scale[0] / scale[1] == pytest.approx(1e297)

@@ -244,9 +244,9 @@ def robust_center_and_scale(
             scale[column] = (high - low) / NORMAL_IQR
         elif np.any(values != center[column]):
             deviations = np.abs(values - center[column])
-            scale[column] = (
-                np.sqrt(np.mean(np.minimum(deviations, np.quantile(deviations, 0.99)) ** 2)) or deviations.max()
-            )
+            bounded = np.minimum(deviations, np.quantile(deviations, 0.99))
+            unit = max(1.0, bounded.max() / 1e150)  # whose square is a number
+            scale[column] = unit * np.sqrt(np.mean((bounded / unit) ** 2)) or deviations.max()
     return center, scale
 
 
