@@ -68,8 +68,8 @@ class AutoencoderDetector(NeuralDetector):
         the errors; 0 trains on all rows.
     warm_up : share of the epochs before trimming begins, and at least 25 updates; 0 trims from the start.
     n_members : number of independently initialised members whose standardised scores are averaged; "auto": 4, and 8 for
-        tables scaled column by column, where starts matter most and members are cheap; neighbours weigh as
-        much as all of them, and a forest as much as all other members.
+        tables scaled column by column, where starts matter most and members are cheap. Neighbours weigh as much as all
+        of them, and a forest as much as all other members.
     n_neighbors : k of one more member, which has no network: it scores an item by its distance to the mean of its k
         nearest among the rows that the networks find normal (all but ``trim``; at most 1,000, which the model file then
         holds); 0 leaves it out.
@@ -505,8 +505,7 @@ class AutoencoderDetector(NeuralDetector):
         for d in self._given_dims():
             if d != 0 or not isinstance(self.intrinsic_dim, tuple):
                 check_count("intrinsic_dim", d)
-        if self.n_members != "auto":
-            check_count("n_members", self.n_members)
+        check_count("n_members", self.n_members, or_auto=True)
         check_count("n_neighbors", self.n_neighbors, at_least=0)
         check_count("n_trees", self.n_trees, at_least=0)
         check_count("n_alike", self.n_alike, at_least=0)

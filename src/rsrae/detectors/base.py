@@ -283,10 +283,13 @@ def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
         raise ParameterError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
 
 
-def check_count(name: str, value: Any, *, at_least: int = 1) -> None:
-    """Raise unless a parameter is a whole number, and not too small."""
+def check_count(name: str, value: Any, *, at_least: int = 1, or_auto: bool = False) -> None:
+    """Raise unless a parameter is a whole number, and not too small; or "auto", if it may be."""
+    if or_auto and isinstance(value, str) and value == "auto":
+        return
     if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < at_least:
-        raise ParameterError(f"{name} must be a whole number of at least {at_least}, got {value!r}")
+        auto = "'auto' or " if or_auto else ""
+        raise ParameterError(f"{name} must be {auto}a whole number of at least {at_least}, got {value!r}")
 
 
 def check_number(name: str, value: Any, *, positive: bool = True) -> None:

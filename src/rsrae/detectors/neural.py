@@ -121,8 +121,7 @@ class NeuralDetector(BaseDetector):
         return 1 if len(self.input_shape_) == 1 else None
 
     def _check_parameters(self) -> None:
-        if self.epochs != "auto":
-            check_count("epochs", self.epochs)
+        check_count("epochs", self.epochs, or_auto=True)
         check_count("batch_size", self.batch_size)
         if self.n_threads is not None:
             check_count("n_threads", self.n_threads)
