@@ -39,6 +39,7 @@ ACCEPTED: list[dict[str, Any]] = [
     *({"tame": value} for value in (True, False)),
     *({"unit_norm": value} for value in ("auto", True, False)),
     *({"scored_by": name} for name in ("auto", "auto-manhattan", "cosine", "euclidean", "manhattan")),
+    *({"neighbor_distance": name, "n_neighbors": 3} for name in ("auto", "to-mean", "to-each")),
     *({"shuffle": name} for name in ("epoch", "once")),
     *({"trim": value} for value in (0, 0.0, 0.3, "auto")),
     *({"warm_up": value, "trim": 0.2} for value in (0, 0.5, 1)),
@@ -72,6 +73,7 @@ def test_every_accepted_value_runs(parameters: dict[str, Any], easy_table: Any, 
 
 
 REFUSED: list[dict[str, Any]] = [
+    *({"neighbor_distance": value} for value in ("mean", True, None)),
     *({"intrinsic_dim": value} for value in (0, -1, 7, 1.5, "2", None, (), (-1,), (2, 7), True)),
     *({"hidden": value} for value in ((), (0,), (8, -1), 8, "ab", None, (8.0,))),
     *({"epochs": value} for value in (0, -1, 1.5, "many", None)),

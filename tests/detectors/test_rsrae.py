@@ -395,6 +395,15 @@ def test_a_picture_that_is_far_too_dark_is_strange(rng: np.random.Generator) -> 
     assert scores[:4].min() > scores[4:].max()
 
 
+def test_rows_of_a_table_are_compared_with_each_neighbour_and_others_with_their_mean(rng: np.random.Generator) -> None:
+    X = rng.normal(size=(60, 5)) + 3
+    for kind, is_to_each in (("table", True), ("vectors", False), ("words", False)):
+        rows = sp.csr_array(np.abs(X)) if kind == "words" else X
+        detector = RSRAE(epochs=1, random_state=0, unit_norm=kind != "table").fit(rows)
+        assert detector.panel_.neighbours is not None
+        assert detector.panel_.neighbours.to_each == is_to_each
+
+
 @pytest.mark.parametrize("wrong", [-1, 2.5, True, "5"])
 def test_the_number_of_neighbours_is_checked(wrong: Any, easy_table: Any) -> None:
     with pytest.raises(ParameterError, match="n_neighbors must be a whole number of at least 0"):

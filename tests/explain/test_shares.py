@@ -52,10 +52,21 @@ def test_cosine_parts_add_up_to_one_minus_the_cosine_without_being_scaled() -> N
     np.testing.assert_allclose(found.shares * found.scores[:, None], parts, rtol=1e-5)
 
 
-def test_an_ensembles_shares_are_its_members_weighed_by_what_they_put_into_the_score() -> None:
+@pytest.mark.parametrize("neighbor_distance", ["to-mean", "to-each"])
+@pytest.mark.parametrize("scored_by", ["euclidean", "manhattan"])
+def test_an_ensembles_shares_are_its_members_weighed_by_what_they_put_into_the_score(
+    scored_by: str, neighbor_distance: str
+) -> None:
     X = normal_rows()
     detector = make_detector(
-        "rsrae", epochs=3, random_state=0, n_members=2, intrinsic_dim=(0, 3), scored_by="euclidean", ranks=False
+        "rsrae",
+        epochs=3,
+        random_state=0,
+        n_members=2,
+        intrinsic_dim=(0, 3),
+        scored_by=scored_by,
+        neighbor_distance=neighbor_distance,
+        ranks=False,
     ).fit(X)
     combined = detector.panel_.combination
     scores = detector.member_scores(X[:4]) * np.asarray(combined.weights / combined.spread)[:, None]
@@ -65,10 +76,24 @@ def test_an_ensembles_shares_are_its_members_weighed_by_what_they_put_into_the_s
     x = detector.preprocess(X[:4])
     members = [member.reconstruct(torch.from_numpy(x)[None]) for member in detector._reconstructing()]
     x_hat = torch.cat(members).detach().numpy()
-    parts = (x - x_hat) ** 2
+    parts = _parts(x - x_hat, scored_by)
+    if neighbor_distance == "to-each":
+        kept = detector.panel_.neighbours.rows.double().numpy()
+        nearest = np.argsort(np.linalg.norm(x[:, None] - kept, axis=-1), axis=1)[:, :21]
+        for number, numbers in enumerate(nearest):
+            is_itself = np.abs(x[number] - kept[numbers[0]]).max() < 1e-6
+            each = x[number] - kept[numbers[1:] if is_itself else numbers[:-1]]
+            parts[-1, number] = _parts(each, scored_by).mean(axis=0)
+    np.testing.assert_allclose(parts.sum(axis=-1), detector.member_scores(X[:4])[:3], rtol=1e-4)
     parts /= parts.sum(axis=-1, keepdims=True)
     expected = (parts * scores[:, :, None]).sum(axis=0) / scores.sum(axis=0)[:, None]
-    np.testing.assert_allclose(found.shares, expected)
+    np.testing.assert_allclose(found.shares, expected, rtol=1e-4, atol=1e-7)
+
+
+def _parts(residual: np.ndarray, scored_by: str) -> np.ndarray:
+    if scored_by == "manhattan":
+        return np.abs(residual)
+    return residual**2 / np.linalg.norm(residual, axis=-1, keepdims=True)
 
 
 @pytest.mark.parametrize("score", ["cosine", "euclidean"])

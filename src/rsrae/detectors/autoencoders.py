@@ -70,9 +70,11 @@ class AutoencoderDetector(NeuralDetector):
     n_members : number of independently initialised members whose standardised scores are averaged; "auto": 4, and 8 for
         tables scaled column by column, where starts matter most and members are cheap. Neighbours weigh as much as all
         of them, and a forest as much as all other members.
-    n_neighbors : k of one more member, which has no network: it scores an item by its distance to the mean of its k
-        nearest among the rows that the networks find normal (all but ``trim``; at most 1,000, which the model file then
-        holds); 0 leaves it out.
+    n_neighbors : k of one more member, which has no network: it scores an item by its distance to its k nearest among
+        the rows that the networks find normal (all but ``trim``; at most 1,000, which the model file then holds); 0
+        leaves it out.
+    neighbor_distance : "to-mean": to the mean of these k; "to-each": the mean of the distances to each of them; "auto":
+        to each for tables scaled column by column, to their mean elsewhere.
     ranks : tables scaled column by column only, and not with an encoder of your own: the networks see each column
         twice, scaled and as the normal scores of its values, see :class:`rsrae.normalscores.NormalScores`.
     n_trees : tables scaled column by column, and several members, only: trees of one more member, a forest that learns
@@ -110,6 +112,7 @@ class AutoencoderDetector(NeuralDetector):
         warm_up: float = 0.2,
         n_members: int | str = 1,
         n_neighbors: int = 0,
+        neighbor_distance: str = "to-mean",
         ranks: bool = False,
         n_trees: int = 0,
         n_alike: int = 0,
@@ -135,6 +138,7 @@ class AutoencoderDetector(NeuralDetector):
         self.warm_up = warm_up
         self.n_members = n_members
         self.n_neighbors = n_neighbors
+        self.neighbor_distance = neighbor_distance
         self.ranks = ranks
         self.n_trees = n_trees
         self.n_alike = n_alike
@@ -315,6 +319,8 @@ class AutoencoderDetector(NeuralDetector):
         if header["format"] < 5:
             header["parameters"]["gross_values"] = False
             arrays["members.undisputed"] = np.array([np.finfo(np.float64).max])
+        if header["format"] < 6:
+            header["parameters"]["neighbor_distance"] = "to-mean"
 
     def _restore(self, state: dict[str, Any], arrays: Arrays) -> None:
         self._restore_common(state, arrays)
@@ -360,11 +366,17 @@ class AutoencoderDetector(NeuralDetector):
         return Seats(
             tuple("point" if d == 0 and is_equal else "subspace" for d in self._intrinsic_dims()),
             n_neighbors=self.n_neighbors,
+            to_each=self._is_to_each(),
             n_trees=self.n_trees if is_table else 0,
             n_alike=self.n_alike if is_ensemble and has_directions else 0,
             gross_values=self.gross_values and is_table,
             trim=self._trimmed_share(),
         )
+
+    def _is_to_each(self) -> bool:
+        if self.neighbor_distance == "auto":
+            return self.preprocessor_.is_by_column
+        return self.neighbor_distance == "to-each"
 
     def _trimmed_share(self) -> float | Callable[[Tensor], float]:
         return _estimated_share if self.trim == "auto" else float(self.trim)
@@ -507,6 +519,7 @@ class AutoencoderDetector(NeuralDetector):
                 check_count("intrinsic_dim", d)
         check_count("n_members", self.n_members, or_auto=True)
         check_count("n_neighbors", self.n_neighbors, at_least=0)
+        check_choice("neighbor_distance", self.neighbor_distance, ("auto", "to-mean", "to-each"))
         check_count("n_trees", self.n_trees, at_least=0)
         check_count("n_alike", self.n_alike, at_least=0)
         check_choice("ranks", self.ranks, (True, False))

@@ -30,6 +30,7 @@ class Seats:
     ----------
     networks : what each of them stands for.
     n_neighbors, n_trees, n_alike : of the neighbours, the forest and the company; of none of them, if zero.
+    to_each : whether a row is compared with each of its neighbours, or with their mean.
     gross_values : whether values far outside the usual range of their column have one.
     trim : share of the rows, those that the networks find least normal, that neighbours are not sought among; or a
         function that estimates it from their scores.
@@ -37,6 +38,7 @@ class Seats:
 
     networks: tuple[Kind, ...]
     n_neighbors: int = 0
+    to_each: bool = False
     n_trees: int = 0
     n_alike: int = 0
     gross_values: bool = False
@@ -100,7 +102,8 @@ class Panel:
         """
         neighbours = imitation = company = gross = None
         if seats.n_neighbors > 0:
-            neighbours = Neighbours(_unpacked("neighbours.rows", arrays, width, device), seats.n_neighbors)
+            rows = _unpacked("neighbours.rows", arrays, width, device)
+            neighbours = Neighbours(rows, seats.n_neighbors, to_each=seats.to_each)
         if seats.n_trees > 0:
             named = {name.removeprefix("forest."): array for name, array in arrays.items()}
             imitation = Imitation(Forest.restore(named, n_columns), n_columns)

@@ -59,7 +59,8 @@ class PanelFitting:
         combination = Combination.fit(scores, lengths, kinds)
         neighbours = imitation = company = gross = None
         if self.seats.n_neighbors > 0:
-            neighbours = Neighbours(self._normal_rows(combination(scores, lengths)), self.seats.n_neighbors)
+            rows = self._normal_rows(combination(scores, lengths))
+            neighbours = Neighbours(rows, self.seats.n_neighbors, to_each=self.seats.to_each)
             scores = torch.cat([scores, self.score_by([neighbours])])
             kinds.append("neighbours")
             combination = Combination.fit(scores, lengths, kinds)

@@ -11,6 +11,8 @@ euclidean  ``||x - x_hat||``    ``(x_j - x_hat_j)**2 / ||x - x_hat||``
 cosine     ``1 - cos(x, x_hat)`` ``(u_j - v_j)**2 / 2``
 ========== ==================== ===========================================================================
 
+Where an item is compared with each of its neighbours, a part is the mean over these.
+
 The parts are not negative and add up to the score. A share is a part divided by the score, so shares add up to one. The
 score of an ensemble is the mean of its members' standardised scores; a member's parts count by its unstandardised
 score divided by its spread, which is what it puts into that mean.
@@ -146,8 +148,11 @@ def _reconstruction_shares(detector: AutoencoderDetector, X: Any) -> Shares:
     x, x_hat = x.flatten(start_dim=1), x_hat.flatten(start_dim=2)  # (n, m), (members, n, m)
     scored_by = detector._score_name()
     is_cosine = scored_by == "cosine"
-    parts = (_unit(x) - _unit(x_hat) if is_cosine else x - x_hat).abs()
-    parts = parts if scored_by == "manhattan" else parts.square()
+    parts = _parts(x, x_hat, scored_by)
+    neighbours = detector.panel_.neighbours
+    if neighbours is not None and neighbours.to_each:
+        rows = batch.flatten(start_dim=2)
+        parts[-1:] = neighbours.mean_over_each(rows, lambda part, each: _parts(part, each, scored_by)).cpu()
     ranks = detector.preprocessor_.ranks
     if ranks is not None:  # a column and its ranks together
         parts, of_ranks = parts[..., : -len(ranks)], parts[..., -len(ranks) :]
@@ -166,6 +171,15 @@ def _reconstruction_shares(detector: AutoencoderDetector, X: Any) -> Shares:
     if len(shape) > 2:  # the channels of a pixel together
         shares = shares.reshape(shape).sum(axis=-1)
     return Shares(detector.anomaly_score(X), shares, expected)
+
+
+def _parts(x: Tensor, x_hat: Tensor, scored_by: str) -> Tensor:
+    """The parts of the features in the distance of ``x`` to ``x_hat``; they add up to it."""
+    if scored_by == "manhattan":
+        return (x - x_hat).abs()
+    if scored_by == "cosine":
+        return (_unit(x) - _unit(x_hat)).square().div_(2)
+    return (x - x_hat).square() / _norms(x - x_hat).clamp_min(1e-300)
 
 
 def _lost(detector: AutoencoderDetector, X: Any) -> tuple[Tensor, Tensor]:

@@ -1,4 +1,4 @@
-"""A member that has no network: it puts the mean of an item's nearest neighbours in place of a reconstruction.
+"""A member that has no network: it puts an item's nearest neighbours, or their mean, in place of a reconstruction.
 
 A network learns the shape of all that is normal; a rare kind of normal item, or a text about something of its own, it
 reproduces badly. Whether an item has others like it is seen from its neighbours, provided that anomalies are not among
@@ -7,6 +7,8 @@ them: the neighbours are sought among rows that the networks found normal.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,31 +21,36 @@ from rsrae.networks.batches import Batch, SparseBatch
 from rsrae.scoring import cosine_distance, distance, euclidean_distance
 
 ROWS_AT_ONCE = 192  # their distances to all rows kept fit the cache of a core
+VALUES_AT_ONCE = 2**17  # of neighbours: so do these
 GROUP = 8
 # A squared distance below this share of the squared norm is rounding, of either row: they are one and the same.
 ITSELF = {torch.float32: 1e-5, torch.float64: 1e-12}
 
 
 class Neighbours:
-    """Scores a row by its distance to the mean of its k nearest among the rows kept, itself left out.
+    """Scores a row by its distance to its k nearest among the rows kept, itself left out.
 
     Parameters
     ----------
     rows : the rows kept, preprocessed and flat, ``(n, m)``: a tensor, or CSR; two at least.
     k : how many neighbours; at most one less than there are rows is used.
+    to_each : score by the mean of the distances to each of them; else by the distance to their mean.
 
     Examples
     --------
-    >>> member = Neighbours(torch.tensor([[0.0], [1.0], [2.0], [9.0]]), k=2)
-    >>> member.errors(torch.tensor([[[1.0], [6.0]]]), "euclidean")
+    >>> rows, batch = torch.tensor([[0.0], [1.0], [2.0], [9.0]]), torch.tensor([[[1.0], [6.0]]])
+    >>> Neighbours(rows, k=2).errors(batch, "euclidean")
     tensor([[0.0000, 0.5000]])
+    >>> Neighbours(rows, k=2, to_each=True).errors(batch, "euclidean")
+    tensor([[1.0000, 3.5000]])
     """
 
     n_members = 1
 
-    def __init__(self, rows: Tensor | sp.csr_array, k: int) -> None:
+    def __init__(self, rows: Tensor | sp.csr_array, k: int, *, to_each: bool = False) -> None:
         self.rows = rows
         self.k = min(k, rows.shape[0] - 1)
+        self.to_each = to_each
 
     def for_scoring(self) -> Neighbours:
         """What scores many batches."""
@@ -53,34 +60,63 @@ class Neighbours:
         """The score of every row, ``(1, rows)``."""
         if isinstance(self.rows, Tensor) or not isinstance(batch, SparseBatch) or scored_by == "manhattan":
             x = (batch.to_dense() if isinstance(batch, SparseBatch) else batch).flatten(start_dim=2)
-            return distance(x, self.reconstruct(batch).flatten(start_dim=2), scored_by)
-        square_norms = batch.square_norms[0].cpu()
+            if not self.to_each:
+                return distance(x, self.reconstruct(batch).flatten(start_dim=2), scored_by)
+            return self.mean_over_each(x, lambda part, each: distance(part, each, scored_by, in_place=True))
+        own = batch.square_norms[0].cpu()
         inner = inner_products(batch, self.rows)
-        nearest = self._nearest(self._square_norms() - 2 * inner, square_norms)
-        means = self._sparse_means(nearest)
-        square_means = torch.from_numpy(_square_norms(means))
-        inner = inner.gather(1, nearest).mean(dim=1)
-        if scored_by == "cosine":
-            errors = cosine_distance(inner, square_norms, square_means).clamp_min_(0)
+        nearest = self._nearest(self._square_norms() - 2 * inner, own)
+        inner = inner.gather(1, nearest)  # (rows, k)
+        if self.to_each:
+            theirs = self._square_norms()[nearest]
         else:
-            errors = euclidean_distance(square_norms - 2 * inner + square_means)
-        return errors.unsqueeze(0).to(batch.device)
+            inner = inner.mean(dim=1, keepdim=True)
+            theirs = torch.from_numpy(_square_norms(self._sparse_means(nearest))).unsqueeze(1)
+        own = own.unsqueeze(1)
+        if scored_by == "cosine":
+            errors = cosine_distance(inner, own, theirs).clamp_min_(0)
+        else:
+            errors = euclidean_distance(own - 2 * inner + theirs)
+        return errors.mean(dim=1).unsqueeze(0).to(batch.device)
 
     def reconstruct(self, batch: Batch) -> Tensor:
         """The mean of the neighbours of every row, dense, with the shape of the batch."""
         if isinstance(self.rows, Tensor):
             x = (batch.to_dense() if isinstance(batch, SparseBatch) else batch)[0].flatten(start_dim=1)
-            rows = self.rows.to(dtype=x.dtype)
-            square_norms = self._square_norms().to(x)
-            nearest = [
-                self._nearest(torch.addmm(square_norms, part, rows.T, alpha=-2), part.square().sum(dim=1))
-                for part in torch.split(x, ROWS_AT_ONCE)
-            ]
-            return nn.functional.embedding_bag(torch.cat(nearest), rows, mode="mean").view(batch.shape)
+            nearest = torch.cat([self._nearest_to(part) for part in torch.split(x, ROWS_AT_ONCE)])
+            return nn.functional.embedding_bag(nearest, self.rows.to(x), mode="mean").view(batch.shape)
         square_norms = batch.square_norms[0] if isinstance(batch, SparseBatch) else batch[0].square().sum(dim=1)
         apart = self._square_norms() - 2 * inner_products(batch, self.rows)
         means = self._sparse_means(self._nearest(apart, square_norms.cpu()))
         return torch.from_numpy(means.toarray()).view(batch.shape).to(batch.device)
+
+    def mean_over_each(self, x: Tensor, compare: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+        """What comparing each dense row, ``(1, rows, m)``, with each of its neighbours gives, on average.
+
+        ``compare`` takes rows, ``(rows, 1, m)``, and some neighbours of each, ``(rows, some, m)``, which it may
+        overwrite; what it gives begins with ``(rows, some)``.
+        """
+        at_once = max(1, VALUES_AT_ONCE // (ROWS_AT_ONCE * x.shape[-1]))
+        found = []
+        for part in torch.split(x[0], ROWS_AT_ONCE):
+            compared = [
+                compare(part.unsqueeze(1), self._dense_rows(some).to(part)).sum(dim=1)
+                for some in torch.split(self._nearest_to(part), at_once, dim=1)
+            ]
+            found.append(functools.reduce(torch.add, compared))
+        return torch.cat(found).div_(self.k).unsqueeze(0)
+
+    def _nearest_to(self, x: Tensor) -> Tensor:
+        """The numbers of the k nearest rows kept to dense rows, ``(rows, k)``, nearest first."""
+        own = x.square().sum(dim=1)
+        if isinstance(self.rows, Tensor):
+            return self._nearest(torch.addmm(self._square_norms().to(x), x, self.rows.to(x).T, alpha=-2), own)
+        return self._nearest(self._square_norms() - 2 * inner_products(x.unsqueeze(0), self.rows), own.cpu())
+
+    def _dense_rows(self, numbers: Tensor) -> Tensor:
+        if isinstance(self.rows, Tensor):
+            return nn.functional.embedding(numbers, self.rows)
+        return torch.from_numpy(self.rows[numbers.ravel().numpy()].toarray()).view(*numbers.shape, -1)
 
     def _nearest(self, apart: Tensor, square_norms: Tensor) -> Tensor:
         """The numbers of the k nearest rows kept, ``(rows, k)``, nearest first.

@@ -349,6 +349,7 @@ def pictures(profile: Profile) -> Iterator[Cell]:
 _CHANGES: tuple[tuple[str, dict[str, Value]], ...] = (
     ("", {}),
     ("", {"n_neighbors": 0}),
+    ("table", {"neighbor_distance": "to-mean"}),
     ("documents", {"level_lengths": False}),
     ("", {"trim": 0.0}),
     ("", {"trim": 0.2}),
