@@ -58,6 +58,10 @@ class Preprocessor:
         """Whether the columns of a table are scaled one by one, and rows keep their norm."""
         return self.scale.ndim == 1 and self.scale.size > 1 and not self.unit_norm
 
+    def for_ranks_too(self, of_columns: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Numbers of the columns of a table, and again for their ranks, in the order of a preprocessed row."""
+        return of_columns if self.ranks is None else np.concatenate([of_columns, of_columns[self.ranks.columns]])
+
     def with_ranks(self, X: npt.NDArray[Any]) -> Preprocessor:
         """The same, with the normal scores of the columns of ``X`` as well."""
         sample = X[:: -(-X.shape[0] // MOST_RANKED)]

@@ -76,9 +76,11 @@ def test_an_ensembles_shares_are_its_members_weighed_by_what_they_put_into_the_s
     x = detector.preprocess(X[:4])
     members = [member.reconstruct(torch.from_numpy(x)[None]) for member in detector._reconstructing()]
     x_hat = torch.cat(members).detach().numpy()
+    weights = detector.panel_.weights.numpy()
+    x, x_hat = x * weights, x_hat * weights
     parts = _parts(x - x_hat, scored_by)
     if neighbor_distance == "to-each":
-        kept = detector.panel_.neighbours.rows.double().numpy()
+        kept = detector.panel_.neighbours.rows.double().numpy() * weights
         nearest = np.argsort(np.linalg.norm(x[:, None] - kept, axis=-1), axis=1)[:, :21]
         for number, numbers in enumerate(nearest):
             is_itself = np.abs(x[number] - kept[numbers[0]]).max() < 1e-6

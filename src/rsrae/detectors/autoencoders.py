@@ -84,6 +84,8 @@ class AutoencoderDetector(NeuralDetector):
         :mod:`rsrae.networks.company`; 0 leaves it out.
     equal_kinds : rows of unit norm, images excepted, only: a point (a member of dimension 0), the subspaces and the
         neighbours have the same say, however many members each kind has; else a point is one network among others.
+    column_weights : where there is a forest (``n_trees``) only: networks and neighbours are asked a second time, with
+        columns that count by how far they tell what all said the first time, see :mod:`rsrae.detectors.telling`.
     gross_values : tables scaled column by column, and several members, only: a value far outside the usual range of its
         column adds to the score of its row, see :mod:`rsrae.detectors.gross`.
     level_lengths : sparse rows only: take off a score half of what the length of the document explains of it, see
@@ -117,6 +119,7 @@ class AutoencoderDetector(NeuralDetector):
         n_trees: int = 0,
         n_alike: int = 0,
         equal_kinds: bool = False,
+        column_weights: bool = False,
         gross_values: bool = False,
         level_lengths: bool = False,
         encoder: nn.Module | None = None,
@@ -143,6 +146,7 @@ class AutoencoderDetector(NeuralDetector):
         self.n_trees = n_trees
         self.n_alike = n_alike
         self.equal_kinds = equal_kinds
+        self.column_weights = column_weights
         self.gross_values = gross_values
         self.level_lengths = level_lengths
         self.encoder = encoder
@@ -228,7 +232,8 @@ class AutoencoderDetector(NeuralDetector):
         # A model of documents may be asked about rows that are not sparse.
         panel = self.panel_
         lengths = None if panel.combination.trend is None else log_lengths(sp.csr_array(X))
-        scores = self._scores_by([*self._networks_for(X), *panel.members, *panel.correctors], X)
+        members = [*self._networks_for(X), *panel.members, *panel.correctors]
+        scores = self._scores_by(members, X, weights=panel.weights)
         n_combined = len(panel.combination.weights)
         with limited_threads(1):  # there is next to nothing left to compute, and waking threads on a busy machine costs
             combined = panel.combination(scores[:n_combined], lengths)
@@ -278,12 +283,12 @@ class AutoencoderDetector(NeuralDetector):
             self._seats(),
             X,
             self.preprocessor_,
+            lambda weights: self._scores_by(self._networks_for(X), X, n_threads=1, weights=weights),
             lambda members: self._scores_by(members, X, n_threads=1),
             generator=self._generators[0],
             device=self.device,
         )
-        scores = self._scores_by(self._networks_for(X), X, n_threads=1)
-        self.panel_, combined = fitting.fit(scores, lengths)
+        self.panel_, combined = fitting.fit(lengths)
         return to_numpy(combined)
 
     def _state(self) -> tuple[dict[str, Any], Arrays]:
@@ -320,7 +325,7 @@ class AutoencoderDetector(NeuralDetector):
             header["parameters"]["gross_values"] = False
             arrays["members.undisputed"] = np.array([np.finfo(np.float64).max])
         if header["format"] < 6:
-            header["parameters"]["neighbor_distance"] = "to-mean"
+            header["parameters"] |= {"neighbor_distance": "to-mean", "column_weights": False}
 
     def _restore(self, state: dict[str, Any], arrays: Arrays) -> None:
         self._restore_common(state, arrays)
@@ -369,6 +374,7 @@ class AutoencoderDetector(NeuralDetector):
             to_each=self._is_to_each(),
             n_trees=self.n_trees if is_table else 0,
             n_alike=self.n_alike if is_ensemble and has_directions else 0,
+            column_weights=self.column_weights and is_table and self.n_trees > 0,
             gross_values=self.gross_values and is_table,
             trim=self._trimmed_share(),
         )
@@ -460,13 +466,22 @@ class AutoencoderDetector(NeuralDetector):
 
         return Trimming(errors, self._trimmed_share(), warm_up=warm_up)
 
-    def _errors(self, members: Sequence[Member], rows: AnyRows, n_threads: int | None = None) -> Tensor:
-        """The score of every row by every member, ``(members, rows)``.
+    def _errors(
+        self,
+        members: Sequence[Member],
+        rows: AnyRows,
+        n_threads: int | None = None,
+        weights: Tensor | None = None,
+    ) -> Tensor:
+        """The score of every row by every member, ``(members, rows)``; ``weights`` of the values are for networks.
 
         While fitting on one thread: several keep some memory each, and networks of images have a thread each.
         """
         with limited_threads(1):
-            scorers = [member.for_scoring() for member in members]
+            scorers = [
+                member.for_scoring(weights) if isinstance(member, Network) else member.for_scoring()
+                for member in members
+            ]
         return score_blocks(
             rows,
             lambda batch: torch.cat([self._errors_by(scorer, batch) for scorer in scorers]),
@@ -477,15 +492,18 @@ class AutoencoderDetector(NeuralDetector):
         return member.errors(batch, self._score_name())
 
     def _member_scores(self, X: Rows, n_threads: int | None = None) -> Tensor:
-        return self._scores_by([*self._networks_for(X), *self.panel_.members], X, n_threads)
+        members = [*self._networks_for(X), *self.panel_.members]
+        return self._scores_by(members, X, n_threads, weights=self.panel_.weights)
 
     def _networks_for(self, X: Rows) -> list[Network]:
         return self._scoring_networks() if sp.issparse(X) else self.networks_
 
-    def _scores_by(self, members: Sequence[Member], X: Rows, n_threads: int | None = None) -> Tensor:
+    def _scores_by(
+        self, members: Sequence[Member], X: Rows, n_threads: int | None = None, *, weights: Tensor | None = None
+    ) -> Tensor:
         # Dense rows come in even blocks, sparse ones in double precision: a row scores the same in any company.
         rows: AnyRows = self._rows_to_score(X) if sp.issparse(X) else self._dense_rows(X)
-        scores = self._errors(members, rows, n_threads)
+        scores = self._errors(members, rows, n_threads, weights)
         with limited_threads(1):
             return scores.double()
 
@@ -524,6 +542,7 @@ class AutoencoderDetector(NeuralDetector):
         check_count("n_alike", self.n_alike, at_least=0)
         check_choice("ranks", self.ranks, (True, False))
         check_choice("equal_kinds", self.equal_kinds, (True, False))
+        check_choice("column_weights", self.column_weights, (True, False))
         check_choice("gross_values", self.gross_values, (True, False))
         check_choice("level_lengths", self.level_lengths, (True, False))
         if not isinstance(self.hidden, (tuple, list)) or not self.hidden:

@@ -31,12 +31,13 @@ class Imitation:
     ----------
     forest : grown on the first columns of the rows as the networks see them, in single precision.
     n_columns : how many those are.
+    importances : how much of what it learned each column explains, ``(columns,)``; a model file does not keep them.
     """
 
     n_members = 1
 
-    def __init__(self, forest: Forest, n_columns: int) -> None:
-        self.forest, self.n_columns = forest, n_columns
+    def __init__(self, forest: Forest, n_columns: int, importances: npt.NDArray[np.float64] | None = None) -> None:
+        self.forest, self.n_columns, self.importances = forest, n_columns, importances
 
     @classmethod
     def fit(cls, rows: npt.NDArray[np.float32], scores: Tensor, n_trees: int, seed: int) -> Imitation:
@@ -53,7 +54,8 @@ class Imitation:
             random_state=seed,
         )
         forest.fit(rows, ((scores - location) / spread).clamp_max(LARGEST_SHOWN).cpu().numpy())
-        return cls(Forest.of([tree.tree_ for tree in forest.estimators_], _predictions), rows.shape[1])
+        trees = Forest.of([tree.tree_ for tree in forest.estimators_], _predictions)
+        return cls(trees, rows.shape[1], forest.feature_importances_)
 
     def for_scoring(self) -> Imitation:
         """What scores many batches."""

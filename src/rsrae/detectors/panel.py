@@ -31,6 +31,8 @@ class Seats:
     networks : what each of them stands for.
     n_neighbors, n_trees, n_alike : of the neighbours, the forest and the company; of none of them, if zero.
     to_each : whether a row is compared with each of its neighbours, or with their mean.
+    column_weights : whether columns count by how far they tell what the members say, see
+        :mod:`rsrae.detectors.telling`; only with a forest.
     gross_values : whether values far outside the usual range of their column have one.
     trim : share of the rows, those that the networks find least normal, that neighbours are not sought among; or a
         function that estimates it from their scores.
@@ -41,6 +43,7 @@ class Seats:
     to_each: bool = False
     n_trees: int = 0
     n_alike: int = 0
+    column_weights: bool = False
     gross_values: bool = False
     trim: float | Callable[[Tensor], float] = 0.0
 
@@ -55,6 +58,7 @@ class Panel:
     neighbours, imitation : members without a network, or None.
     company : evens out the combined score, or None.
     gross : adds to the combined score, or None.
+    weights : how much the values of a row count for networks and neighbours, as these see it, ``(width,)``, or None.
     """
 
     combination: Combination
@@ -62,6 +66,7 @@ class Panel:
     imitation: Imitation | None = None
     company: Company | None = None
     gross: GrossValues | None = None
+    weights: Tensor | None = None
 
     @property
     def members(self) -> Sequence[Neighbours | Imitation]:
@@ -91,6 +96,8 @@ class Panel:
             arrays["company.scores"] = self.company.scores.cpu().numpy()
         if self.gross is not None:
             arrays |= self.gross.arrays()
+        if self.weights is not None:
+            arrays["columns.weights"] = self.weights.cpu().numpy()
         return arrays
 
     @classmethod
@@ -100,10 +107,14 @@ class Panel:
         ``n_columns`` are those of the table, ``is_tame`` says whether they come tamed; ``width`` is that of a row as
         the networks see it.
         """
-        neighbours = imitation = company = gross = None
+        neighbours = imitation = company = gross = weights = None
+        if seats.column_weights:
+            weights = torch.from_numpy(expect_shape("columns.weights", arrays["columns.weights"], (width,))).to(device)
+            if not (weights.is_floating_point() and bool((weights > 0).all() and weights.isfinite().all())):
+                raise ValueError("the weights of columns must be above zero")
         if seats.n_neighbors > 0:
             rows = _unpacked("neighbours.rows", arrays, width, device)
-            neighbours = Neighbours(rows, seats.n_neighbors, to_each=seats.to_each)
+            neighbours = Neighbours(rows, seats.n_neighbors, to_each=seats.to_each, weights=weights)
         if seats.n_trees > 0:
             named = {name.removeprefix("forest."): array for name, array in arrays.items()}
             imitation = Imitation(Forest.restore(named, n_columns), n_columns)
@@ -115,7 +126,7 @@ class Panel:
             gross = GrossValues.restore(arrays, n_columns, is_tame=is_tame, device=device)
         n_scores = len(seats.networks) + (neighbours is not None) + (imitation is not None)
         combination = Combination.restore(arrays, n_scores, has_imitation=imitation is not None)
-        return cls(combination, neighbours, imitation, company, gross)
+        return cls(combination, neighbours, imitation, company, gross, weights)
 
 
 def _packed(name: str, rows: Tensor | sp.csr_array) -> Arrays:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from rsrae.detectors.combination import Combination
 from rsrae.detectors.gross import GrossValues
 from rsrae.detectors.imitation import MOST_SHOWN, Imitation
 from rsrae.detectors.panel import Panel, Seats, Voter
+from rsrae.detectors.telling import column_weights
 from rsrae.networks.company import Company
 from rsrae.networks.neighbours import Neighbours
 from rsrae.networks.rows import DenseRows
@@ -33,6 +35,8 @@ class PanelFitting:
     ----------
     seats : who is to have a say.
     X : the rows, as the user gave them; the preprocessor makes of them what the networks see.
+    by_networks : the scores of these rows by the networks, ``(networks, rows)``, given the weights of the values of a
+        row, if they have any.
     score_by : the scores of these rows by members that have no network, ``(members, rows)``.
     """
 
@@ -41,26 +45,41 @@ class PanelFitting:
         seats: Seats,
         X: Rows,
         preprocessor: Preprocessor,
+        by_networks: Callable[[Tensor | None], Tensor],
         score_by: Callable[[Sequence[Voter]], Tensor],
         *,
         generator: torch.Generator,
         device: str,
     ) -> None:
-        self.seats, self.X, self.preprocessor, self.score_by = seats, X, preprocessor, score_by
+        self.seats, self.X, self.preprocessor = seats, X, preprocessor
+        self.by_networks, self.score_by = by_networks, score_by
         self.generator, self.device = generator, device
 
-    def fit(self, scores: Tensor, lengths: LogLengths | None) -> tuple[Panel, Tensor]:
-        """The panel, and what it says of the rows.
+    def fit(self, lengths: LogLengths | None) -> tuple[Panel, Tensor]:
+        """The panel, and what it says of the rows; ``lengths`` are those of documents, if they are to be levelled."""
+        panel, scores = self._ask(None, lengths)
+        if self.seats.column_weights:
+            panel, scores = self._ask(self._weights(panel), lengths)
+        combined = panel.combination(scores, lengths)
+        company = gross = None
+        if self.seats.n_alike > 0:
+            shown = self._some(torch.arange(self.X.shape[0]))
+            company = Company(self._flat_rows(shown), combined.cpu()[shown], self.seats.n_alike)
+        if self.seats.gross_values:
+            shown = torch.arange(0, self.X.shape[0], -(-self.X.shape[0] // MOST_SHOWN))
+            gross = GrossValues.fit(self._columns(shown), combined, is_tame=self.preprocessor.tame)
+        panel = replace(panel, company=company, gross=gross)
+        return panel, panel.correct(combined, self.score_by(panel.correctors)) if panel.correctors else combined
 
-        ``scores`` are those of the rows by the networks, ``(networks, rows)``; ``lengths`` those of documents, if they
-        are to be levelled.
-        """
+    def _ask(self, weights: Tensor | None, lengths: LogLengths | None) -> tuple[Panel, Tensor]:
+        """A panel whose members have been chosen and taught one after another, and all their scores."""
+        scores = self.by_networks(weights)
         kinds = list(self.seats.networks)
         combination = Combination.fit(scores, lengths, kinds)
-        neighbours = imitation = company = gross = None
+        neighbours = imitation = None
         if self.seats.n_neighbors > 0:
             rows = self._normal_rows(combination(scores, lengths))
-            neighbours = Neighbours(rows, self.seats.n_neighbors, to_each=self.seats.to_each)
+            neighbours = Neighbours(rows, self.seats.n_neighbors, to_each=self.seats.to_each, weights=weights)
             scores = torch.cat([scores, self.score_by([neighbours])])
             kinds.append("neighbours")
             combination = Combination.fit(scores, lengths, kinds)
@@ -69,15 +88,13 @@ class PanelFitting:
             scores = torch.cat([scores, self.score_by([imitation])])
             kinds.append("imitation")
             combination = Combination.fit(scores, lengths, kinds)
-        combined = combination(scores, lengths)
-        if self.seats.n_alike > 0:
-            shown = self._some(torch.arange(self.X.shape[0]))
-            company = Company(self._flat_rows(shown), combined.cpu()[shown], self.seats.n_alike)
-        if self.seats.gross_values:
-            shown = torch.arange(0, self.X.shape[0], -(-self.X.shape[0] // MOST_SHOWN))
-            gross = GrossValues.fit(self._columns(shown), combined, is_tame=self.preprocessor.tame)
-        panel = Panel(combination, neighbours, imitation, company, gross)
-        return panel, panel.correct(combined, self.score_by(panel.correctors)) if panel.correctors else combined
+        return Panel(combination, neighbours, imitation, weights=weights), scores
+
+    def _weights(self, panel: Panel) -> Tensor:
+        assert panel.imitation is not None
+        assert panel.imitation.importances is not None
+        of_columns = column_weights(panel.imitation.importances)
+        return torch.from_numpy(self.preprocessor.for_ranks_too(of_columns)).to(self.device)
 
     def _normal_rows(self, scores: Tensor) -> Tensor | sp.csr_array:
         """The rows that score lowest, at most 1,000 of them, preprocessed and flat."""

@@ -11,7 +11,8 @@ euclidean  ``||x - x_hat||``    ``(x_j - x_hat_j)**2 / ||x - x_hat||``
 cosine     ``1 - cos(x, x_hat)`` ``(u_j - v_j)**2 / 2``
 ========== ==================== ===========================================================================
 
-Where an item is compared with each of its neighbours, a part is the mean over these.
+Where an item is compared with each of its neighbours, a part is the mean over these; where columns of a table have
+weights, x and x_hat are multiplied by them.
 
 The parts are not negative and add up to the score. A share is a part divided by the score, so shares add up to one. The
 score of an ensemble is the mean of its members' standardised scores; a member's parts count by its unstandardised
@@ -148,7 +149,8 @@ def _reconstruction_shares(detector: AutoencoderDetector, X: Any) -> Shares:
     x, x_hat = x.flatten(start_dim=1), x_hat.flatten(start_dim=2)  # (n, m), (members, n, m)
     scored_by = detector._score_name()
     is_cosine = scored_by == "cosine"
-    parts = _parts(x, x_hat, scored_by)
+    weights = 1.0 if detector.panel_.weights is None else detector.panel_.weights.cpu()
+    parts = _parts(x * weights, x_hat * weights, scored_by)
     neighbours = detector.panel_.neighbours
     if neighbours is not None and neighbours.to_each:
         rows = batch.flatten(start_dim=2)
@@ -160,8 +162,8 @@ def _reconstruction_shares(detector: AutoencoderDetector, X: Any) -> Shares:
     combined = detector.panel_.combination
     in_units = (combined.weights / combined.spread).unsqueeze(1)
     # Without what imitates the others: its reasons are theirs.
-    weights = (torch.from_numpy(detector.member_scores(X)) * in_units)[: len(x_hat)]  # (members, n)
-    parts = (_to_one(parts) * weights.unsqueeze(-1)).sum(dim=0)  # (n, m)
+    said = (torch.from_numpy(detector.member_scores(X)) * in_units)[: len(x_hat)]  # (members, n)
+    parts = (_to_one(parts) * said.unsqueeze(-1)).sum(dim=0)  # (n, m)
     if detector.panel_.gross is not None:
         parts += detector.panel_.gross.by_column(batch).cpu()
     shares = _shares_of(parts.numpy())

@@ -215,7 +215,7 @@ class DenseNetwork(Network):
 
     # -- scoring -------------------------------------------------------------------------------------------------
 
-    def for_scoring(self) -> FoldedNetwork:
+    def for_scoring(self, weights: Tensor | None = None) -> FoldedNetwork:
         """What scores many batches, until parameters move."""
         members = [
             FoldedMember(
@@ -226,7 +226,7 @@ class DenseNetwork(Network):
             )
             for member in range(self.n_members)
         ]
-        return FoldedNetwork(self.architecture, members)
+        return FoldedNetwork(self.architecture, members, weights)
 
     def encode(self, batch: Batch) -> Tensor:
         """The latents in scoring mode."""

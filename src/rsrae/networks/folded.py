@@ -66,10 +66,16 @@ def fold(weights: Tensor, before: Normalised | None) -> Tensor:
 
 
 class FoldedNetwork:
-    """The members of a dense network, ready to score until its parameters move; any number of threads may use it."""
+    """The members of a dense network, ready to score until its parameters move; any number of threads may use it.
 
-    def __init__(self, architecture: Architecture, members: Sequence[FoldedMember]) -> None:
+    ``weights`` say how much the values of an item count in its score, ``(columns,)``; None: all the same.
+    """
+
+    def __init__(
+        self, architecture: Architecture, members: Sequence[FoldedMember], weights: Tensor | None = None
+    ) -> None:
         self.n_members = len(members)
+        self._weights = None if weights is None else weights.to(members[0].V)
         self._members = members
         self._n_encoding = len(architecture.hidden) - 1  # products between that come before A
         self._normalises_code = architecture.normalise_code
@@ -93,10 +99,13 @@ class FoldedNetwork:
         """
 
         def errors(member: FoldedMember, x: Batch) -> Tensor:
-            if isinstance(x, SparseBatch) and self._is_linear and scored_by != "manhattan":
+            weights = self._weights
+            if isinstance(x, SparseBatch) and self._is_linear and scored_by != "manhattan" and weights is None:
                 return self._sparse_errors(member, x, scored_by)
-            dense = x.to_dense() if isinstance(x, SparseBatch) else x
-            return distance(dense[0], self._output(member, x), scored_by, in_place=True)
+            dense, x_hat = (x.to_dense() if isinstance(x, SparseBatch) else x)[0], self._output(member, x)
+            if weights is not None:
+                dense, x_hat = dense * weights, x_hat.mul_(weights)
+            return distance(dense, x_hat, scored_by, in_place=True)
 
         return self._for_each(batch, errors)
 

@@ -35,6 +35,8 @@ class Neighbours:
     rows : the rows kept, preprocessed and flat, ``(n, m)``: a tensor, or CSR; two at least.
     k : how many neighbours; at most one less than there are rows is used.
     to_each : score by the mean of the distances to each of them; else by the distance to their mean.
+    weights : how much the values of an item count, in the search and in the score, ``(m,)``, if ``rows`` are a tensor;
+        None: all the same.
 
     Examples
     --------
@@ -47,10 +49,14 @@ class Neighbours:
 
     n_members = 1
 
-    def __init__(self, rows: Tensor | sp.csr_array, k: int, *, to_each: bool = False) -> None:
+    def __init__(
+        self, rows: Tensor | sp.csr_array, k: int, *, to_each: bool = False, weights: Tensor | None = None
+    ) -> None:
         self.rows = rows
         self.k = min(k, rows.shape[0] - 1)
         self.to_each = to_each
+        self.weights = weights
+        self._weighted = rows if weights is None else rows * weights.to(rows)  # type: ignore[arg-type,operator]  # a tensor
 
     def for_scoring(self) -> Neighbours:
         """What scores many batches."""
@@ -61,7 +67,8 @@ class Neighbours:
         if isinstance(self.rows, Tensor) or not isinstance(batch, SparseBatch) or scored_by == "manhattan":
             x = (batch.to_dense() if isinstance(batch, SparseBatch) else batch).flatten(start_dim=2)
             if not self.to_each:
-                return distance(x, self.reconstruct(batch).flatten(start_dim=2), scored_by)
+                means = self.reconstruct(batch).flatten(start_dim=2)
+                return distance(self._weigh(x), self._weigh(means), scored_by)
             return self.mean_over_each(x, lambda part, each: distance(part, each, scored_by, in_place=True))
         own = batch.square_norms[0].cpu()
         inner = inner_products(batch, self.rows)
@@ -93,30 +100,35 @@ class Neighbours:
     def mean_over_each(self, x: Tensor, compare: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
         """What comparing each dense row, ``(1, rows, m)``, with each of its neighbours gives, on average.
 
-        ``compare`` takes rows, ``(rows, 1, m)``, and some neighbours of each, ``(rows, some, m)``, which it may
-        overwrite; what it gives begins with ``(rows, some)``.
+        Values count by their weights on both sides. ``compare`` takes rows, ``(rows, 1, m)``, and some neighbours of
+        each, ``(rows, some, m)``, which it may overwrite; what it gives begins with ``(rows, some)``.
         """
         at_once = max(1, VALUES_AT_ONCE // (ROWS_AT_ONCE * x.shape[-1]))
         found = []
         for part in torch.split(x[0], ROWS_AT_ONCE):
+            nearest, weighed = self._nearest_to(part), self._weigh(part).unsqueeze(1)
             compared = [
-                compare(part.unsqueeze(1), self._dense_rows(some).to(part)).sum(dim=1)
-                for some in torch.split(self._nearest_to(part), at_once, dim=1)
+                compare(weighed, self._dense_rows(some).to(part)).sum(dim=1)
+                for some in torch.split(nearest, at_once, dim=1)
             ]
             found.append(functools.reduce(torch.add, compared))
         return torch.cat(found).div_(self.k).unsqueeze(0)
 
+    def _weigh(self, x: Tensor) -> Tensor:
+        return x if self.weights is None else x * self.weights.to(x)
+
     def _nearest_to(self, x: Tensor) -> Tensor:
         """The numbers of the k nearest rows kept to dense rows, ``(rows, k)``, nearest first."""
+        x = self._weigh(x)
         own = x.square().sum(dim=1)
-        if isinstance(self.rows, Tensor):
-            return self._nearest(torch.addmm(self._square_norms().to(x), x, self.rows.to(x).T, alpha=-2), own)
-        return self._nearest(self._square_norms() - 2 * inner_products(x.unsqueeze(0), self.rows), own.cpu())
+        if isinstance(self._weighted, Tensor):
+            return self._nearest(torch.addmm(self._square_norms().to(x), x, self._weighted.to(x).T, alpha=-2), own)
+        return self._nearest(self._square_norms() - 2 * inner_products(x.unsqueeze(0), self._weighted), own.cpu())
 
     def _dense_rows(self, numbers: Tensor) -> Tensor:
-        if isinstance(self.rows, Tensor):
-            return nn.functional.embedding(numbers, self.rows)
-        return torch.from_numpy(self.rows[numbers.ravel().numpy()].toarray()).view(*numbers.shape, -1)
+        if isinstance(self._weighted, Tensor):
+            return nn.functional.embedding(numbers, self._weighted)
+        return torch.from_numpy(self._weighted[numbers.ravel().numpy()].toarray()).view(*numbers.shape, -1)
 
     def _nearest(self, apart: Tensor, square_norms: Tensor) -> Tensor:
         """The numbers of the k nearest rows kept, ``(rows, k)``, nearest first.
@@ -130,9 +142,9 @@ class Neighbours:
         return torch.where(is_itself, indices[:, 1:], indices[:, :-1])
 
     def _square_norms(self) -> Tensor:
-        if isinstance(self.rows, Tensor):
-            return self.rows.square().sum(dim=1)
-        return torch.from_numpy(_square_norms(self.rows))
+        if isinstance(self._weighted, Tensor):
+            return self._weighted.square().sum(dim=1)
+        return torch.from_numpy(_square_norms(self._weighted))
 
     def _sparse_means(self, nearest: Tensor) -> sp.csr_array:
         n, k = nearest.shape

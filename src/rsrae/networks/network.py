@@ -43,6 +43,25 @@ class Scorer(Protocol):
         ...
 
 
+class Weighted:
+    """A network that scores rows by residuals whose values count by their weights, ``(m,)``."""
+
+    def __init__(self, network: Scorer, weights: Tensor) -> None:
+        self.n_members = network.n_members
+        self._network, self._weights = network, weights
+
+    def reconstruct(self, batch: Batch) -> Tensor:
+        """As the network does."""
+        return self._network.reconstruct(batch)
+
+    def errors(self, batch: Batch, scored_by: str) -> Tensor:
+        """The score of every row, ``(members, rows)``."""
+        x = (batch.to_dense() if isinstance(batch, SparseBatch) else batch).flatten(start_dim=2)
+        weights = self._weights.to(x)
+        x_hat = self._network.reconstruct(batch).flatten(start_dim=2)
+        return distance(x * weights, x_hat.mul_(weights), scored_by, in_place=True)
+
+
 class Network(ABC):
     """k members of one architecture, trained and scored as one program."""
 
@@ -88,9 +107,9 @@ class Network(ABC):
         x = (batch.to_dense() if isinstance(batch, SparseBatch) else batch).flatten(start_dim=2)
         return distance(x, self.reconstruct(batch).flatten(start_dim=2), scored_by)
 
-    def for_scoring(self) -> Scorer:
-        """What scores many batches, until parameters move."""
-        return self
+    def for_scoring(self, weights: Tensor | None = None) -> Scorer:
+        """What scores many batches, until parameters move; ``weights`` of the values of an item, ``(m,)``, if any."""
+        return self if weights is None else Weighted(self, weights)
 
     @abstractmethod
     def state(self) -> dict[str, Tensor]:

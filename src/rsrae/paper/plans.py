@@ -369,6 +369,7 @@ _CHANGES: tuple[tuple[str, dict[str, Value]], ...] = (
     ("documents", {"equal_kinds": False}),
     ("table", {"ranks": False}),
     ("table", {"n_trees": 0}),
+    ("table", {"column_weights": False}),
     ("table", {"gross_values": False}),
     ("table", {"n_members": 4}),
     ("", {"rsr_scope": "A"}),
