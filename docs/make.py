@@ -84,8 +84,8 @@ def which_detector() -> None:
     heldout = (
         "Outside the trials that settings were compared on (`python -m benchmarks.heldout`; one seed), but looked at "
         "before choices were made (decisions 4, 6, 8, 10 to 13, 16 and 17): scikit-learn's digits; another network's "
-        "features of the same pictures of Tiny ImageNet; Reuters topics after the five largest, words as `rsrae detect` "
-        "reads them. Bold is the best AUC; the best AP may be another's:"
+        "features of the same pictures of Tiny ImageNet; Reuters topics after the five largest, words as "
+        "`rsrae detect` reads them. Bold is the best AUC; the best AP may be another's:"
     )
     unseen = (
         "On data that had not been looked at when the settings were chosen (`python -m benchmarks.unseen`; one seed; "
