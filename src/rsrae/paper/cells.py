@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from rsrae.paper import datasets
 from rsrae.paper.protocol import OutlierChoice, Recipe
 
 CODE_VERSIONS: dict[Recipe, int] = {"paper": 1, "authors": 1, "default": 2}
@@ -16,12 +17,8 @@ CODE_VERSIONS: dict[Recipe, int] = {"paper": 1, "authors": 1, "default": 2}
 TABLE_VERSIONS: dict[Recipe, int] = {**CODE_VERSIONS, "default": 3}
 """The same for the ADBench tables alone."""
 
-OWN_TABLE_VERSION = 7
-"""The same for our default, and not for the methods that see the data as it does, on the ADBench tables."""
-
-VECTORS = ("tiny-imagenet-deep", "reuters", "newsgroups")
-OWN_VECTOR_VERSION = 6
-"""The same for our default on data whose rows are directions, pictures excepted."""
+OWN_VERSIONS = {"table": 7, "features": 6, "documents": 6, "images": 3}
+"""The same for our default, and not for the methods that see the data as it does, by the kind of the data."""
 
 Value = int | float | str | None
 
@@ -90,7 +87,6 @@ def is_current(row: Mapping[str, Any]) -> bool:
 
 
 def _code_version(recipe: Recipe, data: str, method: str) -> int:
-    is_table, is_own = data.startswith("adbench/"), (method, recipe) == ("rsrae", "default")
-    if is_own and (is_table or data in VECTORS):
-        return OWN_TABLE_VERSION if is_table else OWN_VECTOR_VERSION
-    return TABLE_VERSIONS[recipe] if is_table else CODE_VERSIONS[recipe]
+    versions = TABLE_VERSIONS if data.startswith("adbench/") else CODE_VERSIONS
+    is_own = (method, recipe) == ("rsrae", "default")
+    return OWN_VERSIONS[datasets.info(data).kind] if is_own else versions[recipe]

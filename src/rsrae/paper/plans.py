@@ -8,12 +8,13 @@ from itertools import product
 from typing import Literal
 
 from rsrae.paper import datasets
-from rsrae.paper.cells import VECTORS, Cell, Value
+from rsrae.paper.cells import Cell, Value
 from rsrae.paper.protocol import RATIOS, OutlierChoice, Recipe
 
 Profile = Literal["smoke", "quick", "full"]
 
 PAPER_DATA = ("caltech-101", "fashion-mnist", "tiny-imagenet-deep", "reuters", "newsgroups")
+VECTORS = ("tiny-imagenet-deep", "reuters", "newsgroups")
 DEVELOPMENT_RATIO = 0.5
 DIMENSIONS = (1, 2, 5, 8, 10, 12, 15, 20, 30, 40, 50)
 LEARNING_RATES = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1)
