@@ -18,12 +18,14 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
-from rsrae.detectors.base import Rows, check_choice, check_count
+from rsrae.detectors.base import Rows, check_choice
 from rsrae.detectors.combination import Combination
+from rsrae.detectors.formats import upgrade
 from rsrae.detectors.neural import NeuralDetector, to_numpy, value_range
 from rsrae.detectors.panel import Panel, Seats, Voter
 from rsrae.detectors.panel_fitting import PanelFitting
 from rsrae.detectors.recipes import RECIPES
+from rsrae.detectors.settings import check_settings
 from rsrae.errors import InputError, ParameterError
 from rsrae.modelfile import Arrays
 from rsrae.networks.architecture import ACTIVATIONS, Architecture, choose_activation
@@ -35,7 +37,7 @@ from rsrae.networks.rows import AnyRows, DenseRows, SparseRows, make_rows
 from rsrae.networks.threads import scoring_threads, training_side_by_side, training_threads
 from rsrae.networks.walk import score_blocks
 from rsrae.preprocessing import Preprocessor
-from rsrae.scoring import NORMS, LengthTrend, LogLengths, log_lengths
+from rsrae.scoring import LengthTrend, LogLengths, log_lengths
 from rsrae.thresholds import FloatArray, estimate_contamination
 from rsrae.training import History, Step, Trimming, limited_threads, run_epochs, train
 
@@ -309,25 +311,7 @@ class AutoencoderDetector(NeuralDetector):
     @classmethod
     def _upgrade(cls, header: dict[str, Any], arrays: Arrays) -> None:
         super()._upgrade(header, arrays)
-        if header["format"] < 2:
-            header["parameters"] |= {"n_neighbors": 0, "level_lengths": False}
-            n_members = int(header["parameters"]["n_members"])
-            if n_members > sum(array.size for array in arrays.values()):
-                raise ValueError("more members than the file has numbers")
-            arrays["members.weights"] = np.full(n_members, 1 / n_members)
-            if n_members == 1:
-                arrays |= {"members.location": np.zeros(1), "members.spread": np.ones(1)}
-        if header["format"] < 3:
-            header["parameters"] |= {"ranks": False, "n_trees": 0, "n_alike": 0}
-        if header["format"] < 4:
-            header["parameters"]["equal_kinds"] = False
-        if header["format"] < 5:
-            header["parameters"]["gross_values"] = False
-            arrays["members.undisputed"] = np.array([np.finfo(np.float64).max])
-        if header["format"] < 6:
-            header["parameters"] |= {"neighbor_distance": "to-mean", "column_weights": False}
-        if header["format"] < 7 and len(header["input_shape"]) > 1:
-            header["parameters"]["n_alike"] = 0
+        upgrade(header, arrays)
 
     def _restore(self, state: dict[str, Any], arrays: Arrays) -> None:
         self._restore_common(state, arrays)
@@ -531,37 +515,7 @@ class AutoencoderDetector(NeuralDetector):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.intrinsic_dim == ():
-            raise ParameterError("intrinsic_dim must name at least one dimension")
-        for d in self._given_dims():
-            if d != 0 or not isinstance(self.intrinsic_dim, tuple):
-                check_count("intrinsic_dim", d)
-        check_count("n_members", self.n_members, or_auto=True)
-        check_count("n_neighbors", self.n_neighbors, at_least=0)
-        check_choice("neighbor_distance", self.neighbor_distance, ("auto", "to-mean", "to-each"))
-        check_count("n_trees", self.n_trees, at_least=0)
-        check_count("n_alike", self.n_alike, at_least=0)
-        check_choice("ranks", self.ranks, (True, False))
-        check_choice("equal_kinds", self.equal_kinds, (True, False))
-        check_choice("column_weights", self.column_weights, (True, False))
-        check_choice("gross_values", self.gross_values, (True, False))
-        check_choice("level_lengths", self.level_lengths, (True, False))
-        if not isinstance(self.hidden, (tuple, list)) or not self.hidden:
-            raise ParameterError("hidden must name at least one layer, for example (32, 64, 128)")
-        for width in self.hidden:
-            check_count("hidden", width)
-        check_choice("activation", self.activation, ("auto", "auto-authors", *ACTIVATIONS))
-        check_choice("output_activation", self.output_activation, ("same", *ACTIVATIONS))
-        check_choice("normalisation", self.normalisation, ("auto", "batch", "affine", None))
-        check_choice("initialisation", self.initialisation, ("orthonormal", "normal"))
-        check_choice("scored_by", self.scored_by, ("auto", "auto-manhattan", "cosine", *NORMS))
-        check_choice("shuffle", self.shuffle, ("epoch", "once"))
-        if self.trim != "auto" and not (isinstance(self.trim, (int, float)) and 0 <= self.trim < 1):
-            raise ParameterError(f"trim must be 'auto' or a share in [0, 1), got {self.trim!r}")
-        if not (isinstance(self.warm_up, (int, float)) and 0 <= self.warm_up <= 1):
-            raise ParameterError(f"warm_up must be a share of the epochs in [0, 1], got {self.warm_up}")
-        if (self.encoder is None) != (self.decoder is None):
-            raise ParameterError("pass both encoder and decoder, or neither")
+        check_settings(self.get_params(deep=False))
 
     def __getstate__(self) -> dict[str, Any]:
         # Optimisers and generators stay behind: a copy or a worker process scores, it does not go on training.
