@@ -96,6 +96,23 @@ def test_the_line_is_the_one_of_the_rsrae_behind_it(fitted: ViewsRSRAE, images: 
     np.testing.assert_array_equal(again.anomaly_score(images), fitted.anomaly_score(images))
 
 
+def test_scores_are_evened_out_unless_that_is_left_out_or_the_model_is_older(
+    fitted: ViewsRSRAE, images: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert fitted.rsrae_.panel_.company is not None
+    without = ViewsRSRAE(**SMALL, n_alike=0).fit(images)
+    assert without.rsrae_.panel_.company is None
+    assert np.std(fitted.anomaly_score(images)) < np.std(without.anomaly_score(images))
+    monkeypatch.setattr("rsrae.modelfile.FORMAT", 6)
+    without.save(tmp_path / "model.rsrae")
+    header, arrays = read_model(tmp_path / "model.rsrae")
+    del header["parameters"]["n_alike"]
+    write_model(tmp_path / "model.rsrae", header, arrays)
+    monkeypatch.undo()
+    again = rsrae.load(tmp_path / "model.rsrae")
+    np.testing.assert_array_equal(again.anomaly_score(images), without.anomaly_score(images))
+
+
 def test_progress_goes_through_both_networks(images: Any) -> None:
     told: list[Epoch] = []
     detector = ViewsRSRAE(**SMALL, on_epoch=told.append).fit(images)
@@ -103,7 +120,7 @@ def test_progress_goes_through_both_networks(images: Any) -> None:
     assert detector.rsrae_.on_epoch is None
 
 
-@pytest.mark.parametrize("wrong", [{"epochs": "auto"}, {"rsrae_epochs": 0}, {"depth": 11}], ids=str)
+@pytest.mark.parametrize("wrong", [{"epochs": "auto"}, {"rsrae_epochs": 0}, {"n_alike": -1}, {"depth": 11}], ids=str)
 def test_a_wrong_parameter_is_named(wrong: dict[str, Any], images: Any) -> None:
     with pytest.raises(ParameterError, match=next(iter(wrong))):
         ViewsRSRAE(**(SMALL | wrong)).fit(images)

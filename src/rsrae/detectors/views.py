@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from rsrae.detectors.base import Rows, check_count
+from rsrae.detectors.formats import FIRST_OF_PICTURES
 from rsrae.detectors.geometric import TRANSFORMATIONS, ViewDetector, pixel_maps, show
 from rsrae.detectors.rsrae import RSRAE
 from rsrae.modelfile import Arrays
@@ -40,6 +41,8 @@ class ViewsRSRAE(ViewDetector):
     ----------
     epochs : of the network; an epoch shows 3,200 views, drawn at random, whatever the number of images.
     rsrae_epochs : of the RSRAE: passes over the images, or "auto".
+    n_alike : images most like an item, by their vectors, that its score is evened out with, see
+        :mod:`rsrae.networks.company`; 0 leaves it out.
     **common : see :class:`rsrae.detectors.geometric.ViewDetector`.
 
     Attributes
@@ -49,9 +52,10 @@ class ViewsRSRAE(ViewDetector):
 
     module_: WideResNet
 
-    def __init__(self, *, epochs: int = 10, rsrae_epochs: int | str = "auto", **common: Any) -> None:
+    def __init__(self, *, epochs: int = 10, rsrae_epochs: int | str = "auto", n_alike: int = 10, **common: Any) -> None:
         super().__init__(epochs=epochs, **common)
         self.rsrae_epochs = rsrae_epochs
+        self.n_alike = n_alike
 
     def _build(self, settings: dict[str, Any], generator: torch.Generator) -> nn.Module:
         return self._classifier(generator)
@@ -77,6 +81,12 @@ class ViewsRSRAE(ViewDetector):
         inner_state, inner_arrays = self.rsrae_._state()
         return state | {"rsrae": inner_state}, arrays | {f"rsrae.{name}": a for name, a in inner_arrays.items()}
 
+    @classmethod
+    def _upgrade(cls, header: dict[str, Any], arrays: Arrays) -> None:
+        super()._upgrade(header, arrays)
+        if header["format"] < FIRST_OF_PICTURES:
+            header["parameters"]["n_alike"] = 0
+
     def _restore(self, state: dict[str, Any], arrays: Arrays) -> None:
         super()._restore(state, arrays)
         n_features = len(UNSHIFTED) * self.module_.output.in_features + self.n_features_in_
@@ -91,7 +101,7 @@ class ViewsRSRAE(ViewDetector):
         return RSRAE(
             scaling="none",
             unit_norm=True,
-            n_alike=0,
+            n_alike=self.n_alike,
             equal_kinds=False,
             epochs=self.rsrae_epochs,
             contamination=self.contamination,
@@ -105,6 +115,7 @@ class ViewsRSRAE(ViewDetector):
         check_count("epochs", self.epochs)  # "auto" would count images
         if self.rsrae_epochs != "auto":
             check_count("rsrae_epochs", self.rsrae_epochs)
+        check_count("n_alike", self.n_alike, at_least=0)
 
     def _vectors(self, x: Tensor) -> Tensor:
         """Features and pixels of images ``(rows, channels, h, w)``, each of unit norm: ``(rows, values)``."""
