@@ -87,34 +87,9 @@ def test_the_detector_evens_out_documents_and_vectors(rng: np.random.Generator, 
         np.testing.assert_array_equal(rsrae.load(tmp_path / "model").anomaly_score(rows), scores)
 
 
-def test_the_detector_evens_out_pictures(easy_images: Any, tmp_path: Path) -> None:
-    X, small = easy_images.X[:30], SMALL | {"epochs": 1}
-    detector = RSRAE(**small).fit(X)
-    before = RSRAE(**small, n_alike=0).fit(X).anomaly_score(X)
-    scores = detector.anomaly_score(X)
-    rows = detector.preprocess(X).reshape(len(X), -1)
-    np.testing.assert_allclose(scores, by_hand(rows, before, before, 10), rtol=1e-3, atol=1e-4)
-    np.testing.assert_array_equal(detector.anomaly_score(X[7:8]), scores[7:8])
-    detector.save(tmp_path / "model")
-    np.testing.assert_array_equal(rsrae.load(tmp_path / "model").anomaly_score(X), scores)
-
-
-def test_pictures_of_an_older_model_keep_no_company(
-    easy_images: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    X = easy_images.X[:20]
-    before = RSRAE(**SMALL | {"epochs": 1}, n_alike=0).fit(X)
-    before.n_alike = 10  # as in the parameters of format 6, where it meant nothing for pictures
-    monkeypatch.setattr("rsrae.modelfile.FORMAT", 6)
-    before.save(tmp_path / "model")
-    monkeypatch.undo()
-    after = rsrae.load(tmp_path / "model")
-    assert after.panel_.company is None
-    np.testing.assert_array_equal(after.anomaly_score(X), before.anomaly_score(X))
-
-
-def test_tables_and_single_networks_keep_no_company(easy_table: Any) -> None:
+def test_tables_images_and_single_networks_keep_no_company(easy_table: Any, easy_images: Any) -> None:
     assert RSRAE(**SMALL).fit(easy_table.X).panel_.company is None
+    assert RSRAE(**SMALL | {"epochs": 1}).fit(easy_images.X[:20]).panel_.company is None
     alone = RSRAE(**SMALL | {"n_members": 1}, n_neighbors=0, unit_norm=True).fit(easy_table.X)
     assert alone.panel_.company is None
 

@@ -81,9 +81,9 @@ class AutoencoderDetector(NeuralDetector):
         twice, scaled and as the normal scores of its values, see :class:`rsrae.normalscores.NormalScores`.
     n_trees : tables scaled column by column, and several members, only: trees of one more member, a forest that learns
         from the columns what the others say, see :mod:`rsrae.detectors.imitation`; 0 leaves it out.
-    n_alike : rows of unit norm, and several members, only: even out the score of an item with those of so many training
-        rows most like it (of at most 1,000, which the model file then holds), see :mod:`rsrae.networks.company`; 0
-        leaves it out.
+    n_alike : rows of unit norm, images excepted, and several members, only: even out the score of an item with those of
+        so many training rows most like it (of at most 1,000, which the model file then holds), see
+        :mod:`rsrae.networks.company`; 0 leaves it out.
     equal_kinds : rows of unit norm, images excepted, only: a point (a member of dimension 0), the subspaces and the
         neighbours have the same say, however many members each kind has; else a point is one network among others.
     column_weights : where there is a forest (``n_trees``) only: networks and neighbours are asked a second time, with
@@ -350,8 +350,9 @@ class AutoencoderDetector(NeuralDetector):
 
     def _seats(self) -> Seats:
         is_ensemble = self._n_members() > 1 or self.n_neighbors > 0  # the scores of a single network stay as they are
-        has_directions = self.preprocessor_.unit_norm  # documents, vectors, pictures
-        is_equal = self.equal_kinds and has_directions and len(self.input_shape_) == 1
+        # Documents and vectors: only the direction of a row counts, and it is no picture.
+        has_directions = len(self.input_shape_) == 1 and self.preprocessor_.unit_norm
+        is_equal = self.equal_kinds and has_directions
         is_table = is_ensemble and self.preprocessor_.is_by_column
         return Seats(
             tuple("point" if d == 0 and is_equal else "subspace" for d in self._intrinsic_dims()),

@@ -16,7 +16,6 @@ BEFORE: dict[int, dict[str, Any]] = {
     5: {"gross_values": False},
     6: {"neighbor_distance": "to-mean", "column_weights": False},
 }
-FIRST_OF_PICTURES = 7  # the format in which ``n_alike`` means something for pictures
 
 
 def upgrade(header: dict[str, Any], arrays: Arrays) -> None:
@@ -28,8 +27,6 @@ def upgrade(header: dict[str, Any], arrays: Arrays) -> None:
         _add_weights(header, arrays)
     if header["format"] < 5:
         arrays["members.undisputed"] = np.array([np.finfo(np.float64).max])
-    if header["format"] < FIRST_OF_PICTURES and len(header["input_shape"]) > 1:
-        header["parameters"]["n_alike"] = 0
 
 
 def _add_weights(header: dict[str, Any], arrays: Arrays) -> None:

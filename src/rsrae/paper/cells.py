@@ -17,8 +17,10 @@ CODE_VERSIONS: dict[Recipe, int] = {"paper": 1, "authors": 1, "default": 2}
 TABLE_VERSIONS: dict[Recipe, int] = {**CODE_VERSIONS, "default": 3}
 """The same for the ADBench tables alone."""
 
-OWN = ("rsrae", "rsrae-views")
-OWN_VERSIONS = {"table": 7, "features": 6, "documents": 6, "images": 3}
+OWN_VERSIONS: dict[str, dict[str, int]] = {
+    "rsrae": {"table": 7, "features": 6, "documents": 6, "images": 2},
+    "rsrae-views": {"images": 3},
+}
 """The same for our defaults, and not for the methods that see the data as they do, by the kind of the data."""
 
 Value = int | float | str | None
@@ -88,6 +90,6 @@ def is_current(row: Mapping[str, Any]) -> bool:
 
 
 def _code_version(recipe: Recipe, data: str, method: str) -> int:
-    versions = TABLE_VERSIONS if data.startswith("adbench/") else CODE_VERSIONS
-    is_own = method in OWN and recipe == "default"
-    return OWN_VERSIONS[datasets.info(data).kind] if is_own else versions[recipe]
+    if recipe == "default" and method in OWN_VERSIONS:
+        return OWN_VERSIONS[method][datasets.info(data).kind]
+    return (TABLE_VERSIONS if data.startswith("adbench/") else CODE_VERSIONS)[recipe]
