@@ -17,10 +17,8 @@ date     days since the first date; and, where the dates span at least two turns
 
 from __future__ import annotations
 
-import datetime
 import math
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
@@ -29,29 +27,27 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rsrae.data.cells import (
+    FloatArray,
+    as_days,
+    as_flags,
+    as_numbers,
+    as_text,
+    date_format,
+    is_missing_word,
+    is_number,
+    is_text,
+    quoted,
+    value_type,
+)
 from rsrae.errors import InputError
 
-FloatArray = npt.NDArray[np.float64]
 Feature = npt.NDArray[np.float32]
 
 MAX_CATEGORIES = 32
 # Text of which at least this share is numbers was meant to be numbers: the rest are mistakes.
 _MOSTLY = 0.75
 _MAX_NAME_LENGTH = 80  # longer texts are different in every row, too, but are no names
-_MISSING_WORDS = frozenset(("", "?", "-", "--", ".", "na", "n/a", "n.a.", "nan", "null", "none", "missing", "unknown"))
-_SPREADSHEET_ERRORS = frozenset(("#n/a", "#na", "#null!", "#value!", "#ref!", "#div/0!"))
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?inf(inity)?", re.ASCII | re.IGNORECASE)
-_DATE_FORMATS = (
-    "ISO8601",
-    "%d.%m.%Y",
-    "%d.%m.%Y %H:%M",
-    "%d.%m.%Y %H:%M:%S",
-    "%Y/%m/%d",
-    "%Y/%m/%d %H:%M:%S",
-)
-_SLASH_DATE_FORMATS = ("%m/%d/%Y", "%d/%m/%Y", "%m/%d/%Y %H:%M", "%d/%m/%Y %H:%M")
-_DATE_SHAPE = re.compile(r"\d{1,4}[-./]\d{1,2}[-./]\d{1,4}([T ].*)?", re.ASCII)
-_UNITS_PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 _DAYS_PER_YEAR = 365.2425
 _CYCLES = {"time of day": 1.0, "day of week": 7.0, "day of year": _DAYS_PER_YEAR}
 
@@ -74,7 +70,7 @@ class NumberColumn:
 
     def encode(self, column: pa.ChunkedArray, where: str) -> Iterator[Feature]:
         """The columns of ``X``, one after the other."""
-        values = _as_numbers(column, where)
+        values = as_numbers(column, where)
         missing = np.isnan(values)
         values = np.where(missing, self.fill, values) - self.offset
         with np.errstate(over="ignore"):
@@ -106,7 +102,7 @@ class FlagColumn:
 
     def encode(self, column: pa.ChunkedArray, where: str) -> Iterator[Feature]:
         """The columns of ``X``, one after the other."""
-        values = _as_flags(column, where)
+        values = as_flags(column, where)
         missing = np.isnan(values)
         yield np.where(missing, self.fill, values).astype(np.float32)
         if self.has_missing:
@@ -172,7 +168,7 @@ class DateColumn:
 
     def encode(self, column: pa.ChunkedArray, where: str) -> Iterator[Feature]:
         """The columns of ``X``, one after the other."""
-        days = _as_days(column, where, self.format)
+        days = as_days(column, where, self.format)
         missing = np.isnan(days)
         yield (np.where(missing, self.fill, days) - self.origin).astype(np.float32)
         for cycle in self.cycles:
@@ -213,16 +209,16 @@ def plan_column(name: str, column: pa.ChunkedArray, where: str) -> ColumnPlan | 
     >>> plan_column("x", pa.chunked_array([[7, 7, 7]]), "column 'x'").reason
     'every cell is 7'
     """
-    kind = _value_type(column.type)
+    kind = value_type(column.type)
     if pa.types.is_null(kind) or column.null_count == len(column):
         return LeftOut(name, "every cell is missing")
-    if _is_text(kind):
+    if is_text(kind):
         return _plan_text(name, as_text(column, where), where)
     if pa.types.is_boolean(kind):
-        return _plan_flag(name, _as_flags(column, where))
+        return _plan_flag(name, as_flags(column, where))
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
-        return _plan_date(name, _as_days(column, where, None), None)
-    return _plan_number(name, _as_numbers(column, where))
+        return _plan_date(name, as_days(column, where, None), None)
+    return _plan_number(name, as_numbers(column, where))
 
 
 def plan_to_json(plan: ColumnPlan) -> dict[str, Any]:
@@ -250,15 +246,6 @@ def plan_from_json(fields: dict[str, Any]) -> ColumnPlan:
             origin, fill = _finite(fields["origin"]), _finite(fields["fill"])
             return DateColumn(name, origin, fill, has_missing, cycles, form)
     raise ValueError(f"unknown column type {fields['type']!r}")
-
-
-def as_text(column: pa.ChunkedArray, where: str) -> pa.ChunkedArray:
-    """Cells as text without surrounding blanks; empty ones are missing."""
-    kind = _value_type(column.type)
-    _refuse_nested(column, kind, where)
-    text = column.cast(kind).cast(pa.string())
-    text = pc.utf8_trim_whitespace(text)
-    return pc.if_else(pc.equal(text, ""), pa.scalar(None, pa.string()), text)
 
 
 def _plan_number(name: str, values: FloatArray) -> NumberColumn | LeftOut:
@@ -306,20 +293,20 @@ def _plan_text(name: str, text: pa.ChunkedArray, where: str) -> ColumnPlan | Lef
         return LeftOut(name, "every cell is missing")
     distinct = pc.value_counts(present)
     counts = dict(zip(*(part.to_pylist() for part in distinct.flatten()), strict=True))
-    n_numbers = sum(n for value, n in counts.items() if _NUMBER.fullmatch(value))
-    n_words = sum(n for value, n in counts.items() if not _is_missing_word(value)) - n_numbers
+    n_numbers = sum(n for value, n in counts.items() if is_number(value))
+    n_words = sum(n for value, n in counts.items() if not is_missing_word(value)) - n_numbers
     if n_numbers and not n_words:
-        return _plan_number(name, _as_numbers(text, where))
-    form = _date_format(list(counts))
+        return _plan_number(name, as_numbers(text, where))
+    form = date_format(list(counts))
     if form is not None:
-        return _plan_date(name, _as_days(text, where, form), form)
+        return _plan_date(name, as_days(text, where, form), form)
     repeats = len(counts) <= len(present) / 2
     may_be_codes = repeats and len(counts) <= MAX_CATEGORIES and not any("." in value for value in counts)
     if n_numbers >= _MOSTLY * (n_numbers + n_words) and not may_be_codes:
-        _as_numbers(text, where)  # raises, naming the first cell that is no number
+        as_numbers(text, where)  # raises, naming the first cell that is no number
     has_missing = len(present) < len(text)
     if len(counts) == 1 and not has_missing:
-        return LeftOut(name, f"every cell is {_quoted(next(iter(counts)))}")
+        return LeftOut(name, f"every cell is {quoted(next(iter(counts)))}")
     if not repeats and len(counts) > 1:
         is_unique = len(counts) == len(text)
         how_many = "every cell" if is_unique else f"{len(counts):,} of {len(present):,} cells"
@@ -327,159 +314,6 @@ def _plan_text(name: str, text: pa.ChunkedArray, where: str) -> ColumnPlan | Lef
         return LeftOut(name, f"text, different in {how_many}; read it as documents with --text", can_name)
     by_frequency = sorted(counts, key=lambda value: (-counts[value], value))
     return CategoryColumn(name, tuple(by_frequency[:MAX_CATEGORIES]), len(by_frequency) > MAX_CATEGORIES, has_missing)
-
-
-def _as_numbers(column: pa.ChunkedArray, where: str) -> FloatArray:
-    kind = _value_type(column.type)
-    _refuse_nested(column, kind, where)
-    if _is_text(kind):
-        values = _map_distinct(as_text(column, where), _number_from_text, where, "a number")
-    elif pa.types.is_date(kind) or pa.types.is_timestamp(kind):
-        raise InputError(f"{where} holds dates where numbers are expected; give it the type it had before")
-    else:
-        values = _cast_to_float(column.cast(kind), kind, where)
-    infinite = np.flatnonzero(np.isinf(values))
-    if infinite.size:
-        raise InputError(
-            f"{where} has {infinite.size:,} infinite values (first: row {infinite[0] + 1}); "
-            "replace them, or empty the cells to have them filled"
-        )
-    return values
-
-
-def _cast_to_float(column: pa.ChunkedArray, kind: pa.DataType, where: str) -> FloatArray:
-    per_second = 1.0
-    if pa.types.is_duration(kind) or pa.types.is_time(kind):
-        per_second = _UNITS_PER_DAY[kind.unit] / 86_400
-        column = column.cast(pa.int32() if pa.types.is_time32(kind) else pa.int64())
-    try:
-        floats = column.cast(pa.float64(), safe=False)
-    except pa.ArrowException as error:
-        raise InputError(
-            f"{where} has the type {kind}, which is not understood; convert it or leave it out with --drop"
-        ) from error
-    return np.asarray(floats.to_numpy(), dtype=np.float64) / per_second
-
-
-def _as_flags(column: pa.ChunkedArray, where: str) -> FloatArray:
-    if _is_text(_value_type(column.type)):
-        return _map_distinct(as_text(column, where), _flag_from_text, where, "true or false")
-    values = _as_numbers(column, where)
-    strange = np.flatnonzero(~np.isnan(values) & (values != 0) & (values != 1))
-    if strange.size:
-        row = int(strange[0])
-        raise InputError(f"{where} is yes or no, but row {row + 1} holds {values[row]:g}; use 0 and 1")
-    return values
-
-
-def _as_days(column: pa.ChunkedArray, where: str, form: str | None) -> FloatArray:
-    kind = _value_type(column.type)
-    _refuse_nested(column, kind, where)
-    if _is_text(kind):
-        return _map_distinct(as_text(column, where), _day_parser(form or "ISO8601"), where, "a date")
-    column = column.cast(kind)
-    if pa.types.is_timestamp(kind):
-        per_day, whole = _UNITS_PER_DAY[kind.unit], pa.int64()
-    elif pa.types.is_date64(kind):
-        per_day, whole = _UNITS_PER_DAY["ms"], pa.int64()
-    elif pa.types.is_date32(kind):
-        per_day, whole = 1, pa.int32()
-    elif pa.types.is_null(kind):
-        return np.full(len(column), np.nan)
-    else:
-        raise InputError(f"{where} has the type {kind} where dates are expected; write dates as 2024-12-31")
-    floats = column.cast(whole).cast(pa.float64(), safe=False)
-    days: FloatArray = np.asarray(floats.to_numpy(), dtype=np.float64)
-    return days / per_day
-
-
-def _map_distinct(
-    text: pa.ChunkedArray, convert: Callable[[str], float | None], where: str, expected: str
-) -> FloatArray:
-    distinct = pc.unique(text)
-    values = [math.nan if value is None else convert(value) for value in distinct.to_pylist()]
-    codes = pc.index_in(text, value_set=distinct).to_numpy()
-    wrong = np.array([value is None for value in values], dtype=bool)[codes]
-    if wrong.any():
-        row, n_wrong = int(np.flatnonzero(wrong)[0]), int(wrong.sum())
-        how_many, first = ("a cell that is", "") if n_wrong == 1 else (f"{n_wrong:,} cells that are", "first: ")
-        raise InputError(
-            f"{where} has {how_many} not {expected} ({first}row {row + 1}, {_quoted(text[row].as_py())}); clean the "
-            "column, or leave it out with --drop"
-        )
-    numbers: FloatArray = np.array(values, dtype=np.float64)[codes]
-    return numbers
-
-
-def _number_from_text(text: str) -> float | None:
-    if _NUMBER.fullmatch(text):
-        return float(text)
-    return math.nan if _is_missing_word(text) else None
-
-
-def _flag_from_text(text: str) -> float | None:
-    word = text.lower()
-    if word in ("1", "true", "yes", "1.0"):
-        return 1.0
-    if word in ("0", "false", "no", "0.0"):
-        return 0.0
-    return math.nan if _is_missing_word(text) else None
-
-
-def _date_format(values: list[str]) -> str | None:
-    values = [value for value in values if not _is_missing_word(value)]
-    if not values or not all(_DATE_SHAPE.fullmatch(value) for value in values):
-        return None
-    for form in _SLASH_DATE_FORMATS if "/" in values[0][:3] else _DATE_FORMATS:
-        parse = _day_parser(form)
-        if all(parse(value) is not None for value in values):
-            return form
-    return None
-
-
-def _day_parser(form: str) -> Callable[[str], float | None]:
-    epoch = datetime.datetime(1970, 1, 1)
-
-    def parse(text: str) -> float | None:
-        try:
-            if form == "ISO8601":
-                moment = datetime.datetime.fromisoformat(text)
-            else:
-                moment = datetime.datetime.strptime(text, form)
-            if moment.tzinfo is not None:
-                moment = moment.astimezone(datetime.UTC).replace(tzinfo=None)
-        except (ValueError, OverflowError):
-            return math.nan if _is_missing_word(text) else None
-        return (moment - epoch) / datetime.timedelta(days=1)
-
-    return parse
-
-
-def _refuse_nested(column: pa.ChunkedArray, kind: pa.DataType, where: str) -> None:
-    is_binary = pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
-    if pa.types.is_nested(kind) or is_binary or pa.types.is_fixed_size_binary(kind):
-        what = "lists or objects" if pa.types.is_nested(kind) else "binary data"
-        valid = np.flatnonzero(column.is_valid().to_numpy())
-        first = f" (first: row {valid[0] + 1})" if valid.size else ""
-        raise InputError(f"{where} holds {what}{first}; flatten it, or leave the column out with --drop")
-
-
-def _value_type(kind: pa.DataType) -> pa.DataType:
-    if isinstance(kind, pa.BaseExtensionType):
-        kind = kind.storage_type
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
-
-
-def _is_missing_word(text: str) -> bool:
-    return text.lower() in _MISSING_WORDS or text.lower() in _SPREADSHEET_ERRORS
-
-
-def _quoted(text: str) -> str:
-    return repr(text if len(text) <= 40 else text[:37] + "...")
 
 
 def _finite(value: object) -> float:

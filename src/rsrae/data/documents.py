@@ -23,7 +23,7 @@ import scipy.sparse as sp
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, CountVectorizer
 from sklearn.utils import murmurhash3_32
 
-from rsrae.data.columns import as_text
+from rsrae.data.cells import as_text
 from rsrae.data.folders import labels_from_folders
 from rsrae.data.samples import Kind, ListItems, Samples
 from rsrae.data.table_files import ColumnStore
