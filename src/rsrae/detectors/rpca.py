@@ -10,7 +10,8 @@ from rsrae.detectors.base import check_count
 from rsrae.detectors.preprocessed import Matrix
 from rsrae.detectors.subspace import SubspaceDetector
 from rsrae.errors import ParameterError
-from rsrae.subspaces import Subspace, find_center, principal_subspace, robust_pca
+from rsrae.pursuit import robust_pca
+from rsrae.subspaces import Subspace, find_center, principal_subspace
 
 # Singular values of the low-rank part below this share of the largest are rounding errors.
 _RANK_TOLERANCE = 1e-6
