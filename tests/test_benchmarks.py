@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import doctest
+import io
 import json
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from benchmarks import data, heldout, measure, page, profiling, reference, shares, spread, theirs, unseen, wrongcells
 from benchmarks.__main__ import ACCURACY, main
@@ -193,6 +196,30 @@ def test_tables_nobody_had_seen_are_asked_three_questions_and_what_is_missing_is
     assert found["KEEL tables, 1 normal class|tin|knn n_neighbors=100"]["auc"] > 0.9
     unseen.main()
     assert capsys.readouterr().out == ""
+
+
+def test_of_the_tables_of_r_only_those_are_asked_whose_classes_can_be_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
+) -> None:
+    kinds = np.repeat(["rare", "usual"], [40, 100])
+    told = pd.DataFrame(rng.normal(size=(140, 4)) + 5 * (kinds == "rare")[:, None]).assign(kind=kinds, coin=kinds[::-1])
+    told["coin"] = rng.permutation(told["coin"])
+    untold = pd.DataFrame(rng.normal(size=(140, 4))).assign(kind=kinds)
+    (tmp_path / "pydataset").mkdir()
+    (tmp_path / "pydataset" / "__init__.py").touch()
+    with tarfile.open(tmp_path / "pydataset" / "resources.tar.gz", "w:gz") as archive:
+        for name, frame in {"told": told, "again": told, "untold": untold, "iris": told.head(139)}.items():
+            text = frame.to_csv().encode()
+            about = tarfile.TarInfo(f"resources/rdata/csv/package/{name}.csv")
+            about.size = len(text)
+            archive.addfile(about, io.BytesIO(text))
+    monkeypatch.syspath_prepend(tmp_path)
+    (trial,) = unseen.r_trials()
+    assert trial.name == "again:kind"  # the first of two that are the same
+    X, is_outlier = trial.draw()
+    assert X.shape == (120, 4)
+    assert is_outlier.sum() == 20
+    assert (X[is_outlier].mean(axis=1) > 2.5).all()
 
 
 def _without(missing: str, find: Any) -> Any:
