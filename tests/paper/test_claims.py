@@ -4,7 +4,8 @@ from pathlib import Path
 import pytest
 
 from rsrae.paper.cells import Cell
-from rsrae.paper.claims import ATTRIBUTED_AUC, Method, Results, Verdict, verdicts
+from rsrae.paper.claims import ATTRIBUTED_AUC, Verdict, verdicts
+from rsrae.paper.evidence import Results
 from rsrae.paper.experiments import plan
 
 from .shared import row_of, write_rows
@@ -39,16 +40,6 @@ def test_rsrae_over_plain_autoencoders(tmp_path: Path, gain: float, outcome: str
     verdict = verdict_about("clearly better than AE and AE-1", found)
     assert verdict.outcome == outcome
     assert f"{gain:+.3f}" in verdict.evidence
-
-
-def test_only_cells_that_both_methods_have_are_compared(tmp_path: Path) -> None:
-    # DAGMM has the first class in a quick run: harder classes of RSRAE must not count.
-    def score(cell: Cell) -> float:
-        return 0.6 if cell.method == "rsrae" and cell.classes[0] > 0 else 0.8 if cell.method == "rsrae" else 0.7
-
-    judge(tmp_path, score, "main")
-    pair = Results(tmp_path).pair("main", Method("rsrae", "authors"), Method("dagmm"), "newsgroups", c=0.5)
-    assert pair == pytest.approx((0.8, 0.7))
 
 
 def test_stability_looks_at_small_dimensions_only(tmp_path: Path) -> None:

@@ -1,22 +1,20 @@
 """What the paper claims, as functions of the result files.
 
-A claim is judged by numbers alone, and what was not run is said to be not run. Two methods are compared only
-on cells that both have finished (same data, classes, c and seed).
+A claim is judged by numbers alone, and what was not run is said to be not run.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import fmean
-from typing import Any, Literal
+from typing import Literal
 
-from rsrae.paper import datasets, experiments
+from rsrae.paper import datasets
+from rsrae.paper.evidence import Method, Part, Results, pair_part, pairs_of, title_of
 from rsrae.paper.plans import CALTECH_LATENT_DIM, DIMENSIONS, LAMBDAS, LEARNING_RATES, PAPER_DATA
-from rsrae.paper.results import Row
-from rsrae.paper.tables import METHOD_TITLES, number, planned_rows
+from rsrae.paper.tables import METHOD_TITLES, number
 
 Outcome = Literal["holds", "holds in part", "does not hold", "not run"]
 
@@ -28,28 +26,6 @@ CLEAR = 0.02
 
 
 @dataclass(frozen=True)
-class Method:
-    """A method with its recipe, as claims speak of them."""
-
-    name: str
-    recipe: str = "paper"
-
-    @property
-    def title(self) -> str:
-        """Name it as a reader would."""
-        title = METHOD_TITLES[self.name]
-        return f"{title} ({self.recipe})" if self.name in ("rsrae", "rsrae+", "ae", "ae-1") else title
-
-
-@dataclass(frozen=True)
-class Part:
-    """One finding of a claim: whether it speaks for it, and the numbers."""
-
-    speaks_for: bool
-    evidence: str
-
-
-@dataclass(frozen=True)
 class Verdict:
     """What the results say of a claim."""
 
@@ -57,45 +33,6 @@ class Verdict:
     source: str
     outcome: Outcome
     evidence: str
-
-
-class Results:
-    """All finished rows, by experiment, with the comparisons that claims need."""
-
-    def __init__(self, results_dir: Path):
-        self.rows = {name: planned_rows(name, "full", results_dir)[0] for name in experiments.ids()}
-
-    def scores(
-        self,
-        experiment: str,
-        method: Method,
-        data: str,
-        *,
-        measure: str = "auc",
-        c: float | None = None,
-        outliers: str = "random",
-        params: Mapping[str, float] | None = None,
-    ) -> dict[tuple[object, ...], float]:
-        """Scores by (classes, c, seed), of all cells or of those with this c and these parameters."""
-        wanted = (method.name, method.recipe, data, outliers)
-        return {
-            (tuple(row["classes"]), row["c"], row["seed"]): _value(row, measure)
-            for row in self.rows[experiment]
-            if (row["method"], row["recipe"], row["data"], row["outliers"]) == wanted
-            and (c is None or row["c"] == c)
-            and (params is None or row["params"] == params)
-        }
-
-    def mean(self, experiment: str, method: Method, data: str, **only: Any) -> float | None:
-        """Mean of `scores`, or None if there is no such cell."""
-        scores = self.scores(experiment, method, data, **only)
-        return fmean(scores.values()) if scores else None
-
-    def pair(self, experiment: str, one: Method, other: Method, data: str, **only: Any) -> tuple[float, float] | None:
-        """Mean scores of two methods over the cells both have; None if there is no such cell."""
-        a, b = (self.scores(experiment, method, data, **only) for method in (one, other))
-        shared = a.keys() & b.keys()
-        return (fmean(a[key] for key in shared), fmean(b[key] for key in shared)) if shared else None
 
 
 def verdicts(results: Results) -> list[Verdict]:
@@ -115,16 +52,6 @@ def _verdict(claim: str, source: str, parts: Iterable[Part]) -> Verdict:
     return Verdict(claim, source, outcome, "; ".join(part.evidence for part in parts))
 
 
-def _value(row: Row, measure: str) -> float:
-    if measure == "seconds":
-        return float(row["seconds_fit"] + row["seconds_score"])
-    return float(row[measure])
-
-
-def _title(data: str) -> str:
-    return datasets.info(data).title
-
-
 RSRAE = Method("rsrae", "authors")
 AE = Method("ae", "authors")
 AE_1 = Method("ae-1", "authors")
@@ -142,7 +69,7 @@ def _near_the_attributed_numbers(results: Results) -> Iterator[Part]:
             beside = f" ({number(first)} with the first outliers)" if first is not None else ""
             yield Part(
                 abs(found - attributed) <= NEAR,
-                f"{_title(data)} {number(found)}{beside}, paper {number(attributed)}",
+                f"{title_of(data)} {number(found)}{beside}, paper {number(attributed)}",
             )
 
 
@@ -153,17 +80,17 @@ def _best_at_large_ratios(results: Results) -> Iterator[Part]:
         }
         if pairs:
             other, (ours, theirs) = min(pairs.items(), key=lambda item: item[1][0] - item[1][1])
-            yield Part(ours > theirs, f"{_title(data)} {number(ours)} against {other.title} {number(theirs)}")
+            yield Part(ours > theirs, f"{title_of(data)} {number(ours)} against {other.title} {number(theirs)}")
 
 
 def _forest_close(results: Results) -> Iterator[Part]:
     for data in ("fashion-mnist", "tiny-imagenet-deep"):
-        yield from _pair_part(results, "main", RSRAE, Method("iforest"), data, lambda a, b: abs(a - b) <= NEAR, c=0.5)
+        yield from pair_part(results, "main", RSRAE, Method("iforest"), data, lambda a, b: abs(a - b) <= NEAR, c=0.5)
 
 
 def _forest_poor_on_documents(results: Results) -> Iterator[Part]:
     for data in DOCUMENTS:
-        yield from _pair_part(results, "main", RSRAE, Method("iforest"), data, lambda a, b: a - b > STABLE, c=0.5)
+        yield from pair_part(results, "main", RSRAE, Method("iforest"), data, lambda a, b: a - b > STABLE, c=0.5)
 
 
 def _svm_closest_on_documents(results: Results) -> Iterator[Part]:
@@ -175,16 +102,16 @@ def _svm_closest_on_documents(results: Results) -> Iterator[Part]:
         }
         if len(found) > 1:
             best = max(found, key=lambda other: found[other])
-            yield Part(best.name == "ocsvm", f"{_title(data)}: {best.title}, {found[best]:+.3f} against RSRAE")
+            yield Part(best.name == "ocsvm", f"{title_of(data)}: {best.title}, {found[best]:+.3f} against RSRAE")
 
 
 def _over_plain_autoencoders(results: Results) -> Iterator[Part]:
     for recipe in ("authors", "paper"):
         for other in ("ae", "ae-1"):
-            pairs = _pairs(results, "variants", Method("rsrae", recipe), Method(other, recipe))
+            pairs = pairs_of(results, "variants", Method("rsrae", recipe), Method(other, recipe))
             if pairs:
                 gains = {data: a - b for data, (a, b) in pairs.items()}
-                listed = ", ".join(f"{_title(data)} {gain:+.3f}" for data, gain in gains.items())
+                listed = ", ".join(f"{title_of(data)} {gain:+.3f}" for data, gain in gains.items())
                 yield Part(min(gains.values()) > CLEAR, f"over {Method(other, recipe).title}: {listed}")
 
 
@@ -196,13 +123,13 @@ def _plus_in_between(results: Results) -> Iterator[Part]:
             plain = max(pair[1] for pair in below)
             yield Part(
                 above[0] >= above[1] >= plain,
-                f"{_title(data)}: RSRAE {number(above[0])}, RSRAE+ {number(above[1])}, best plain {number(plain)}",
+                f"{title_of(data)}: RSRAE {number(above[0])}, RSRAE+ {number(above[1])}, best plain {number(plain)}",
             )
 
 
 def _both_plain_alike(results: Results) -> Iterator[Part]:
     for data in (*PAPER_DATA, "tiny-imagenet"):
-        yield from _pair_part(results, "variants", AE, AE_1, data, lambda a, b: abs(a - b) <= NEAR)
+        yield from pair_part(results, "variants", AE, AE_1, data, lambda a, b: abs(a - b) <= NEAR)
 
 
 def _stable_in_dimension(results: Results) -> Iterator[Part]:
@@ -226,7 +153,7 @@ def _stable(results: Results, experiment: str, parameter: str, values: Sequence[
                 low, high = min(means, key=lambda v: means[v]), max(means, key=lambda v: means[v])
                 yield Part(
                     means[high] - means[low] <= STABLE,
-                    f"{_title(data)} ({recipe}) {number(means[low])} at {low:g} to {number(means[high])} at {high:g}",
+                    f"{title_of(data)} ({recipe}) {number(means[low])} at {low:g} to {number(means[high])} at {high:g}",
                 )
 
 
@@ -254,7 +181,7 @@ def _first_weight_matters_more(results: Results) -> Iterator[Part]:
             along_second = fmean(_spread(grid[a, b] for b in LAMBDAS) for a in LAMBDAS)
             yield Part(
                 along_first > along_second,
-                f"{_title(data)}: AUC varies by {number(along_first)} along lambda1, "
+                f"{title_of(data)}: AUC varies by {number(along_first)} along lambda1, "
                 f"{number(along_second)} along lambda2",
             )
 
@@ -265,7 +192,7 @@ def _as_good_as_tuned(results: Results) -> Iterator[Part]:
         ours = results.mean("lambdas", RSRAE, data)
         if grid and ours is not None:
             best = max(grid.values())
-            yield Part(best - ours <= NEAR, f"{_title(data)}: RSRAE {number(ours)}, best RSRAE+ {number(best)}")
+            yield Part(best - ours <= NEAR, f"{title_of(data)}: RSRAE {number(ours)}, best RSRAE+ {number(best)}")
 
 
 def _lambda_grid(results: Results, data: str) -> dict[tuple[float, float], float]:
@@ -283,18 +210,18 @@ def _spread(values: Iterable[float]) -> float:
 
 def _spherical_over_plain_subspace(results: Results) -> Iterator[Part]:
     for data in PAPER_DATA:
-        yield from _pair_part(results, "linear-and-rcae", Method("sfms"), Method("fms"), data, lambda a, b: a > b)
+        yield from pair_part(results, "linear-and-rcae", Method("sfms"), Method("fms"), data, lambda a, b: a > b)
 
 
 def _over_linear(results: Results) -> Iterator[Part]:
     for other in ("sfms", "fms"):
         for data in PAPER_DATA:
-            yield from _pair_part(results, "linear-and-rcae", RSRAE, Method(other), data, lambda a, b: a > b)
+            yield from pair_part(results, "linear-and-rcae", RSRAE, Method(other), data, lambda a, b: a > b)
 
 
 def _over_rcae(results: Results) -> Iterator[Part]:
     for data in PAPER_DATA:
-        yield from _pair_part(results, "linear-and-rcae", RSRAE, Method("rcae"), data, lambda a, b: a > b)
+        yield from pair_part(results, "linear-and-rcae", RSRAE, Method("rcae"), data, lambda a, b: a > b)
 
 
 def _classic_faster(results: Results) -> Iterator[Part]:
@@ -305,7 +232,7 @@ def _classic_faster(results: Results) -> Iterator[Part]:
             slowest, fastest = max(classic.values()), min(deep.values())
             yield Part(
                 slowest < fastest,
-                f"{_title(data)}: at most {slowest:.2f} s, networks at least {fastest:.2f} s",
+                f"{title_of(data)}: at most {slowest:.2f} s, networks at least {fastest:.2f} s",
             )
 
 
@@ -317,7 +244,7 @@ def _faster_than_other_networks(results: Results) -> Iterator[Part]:
             fastest = min(others, key=lambda name: others[name])
             yield Part(
                 ours["rsrae"] < others[fastest],
-                f"{_title(data)}: {ours['rsrae']:.2f} s, {METHOD_TITLES[fastest]} {others[fastest]:.2f} s",
+                f"{title_of(data)}: {ours['rsrae']:.2f} s, {METHOD_TITLES[fastest]} {others[fastest]:.2f} s",
             )
 
 
@@ -328,7 +255,7 @@ def _seconds(results: Results, data: str, methods: Sequence[str]) -> dict[str, f
 
 def _best_on_raw_tiny(results: Results) -> Iterator[Part]:
     for other in COMPARED:
-        yield from _pair_part(results, "tiny-raw", RSRAE, other, "tiny-imagenet", lambda a, b: a > b, c=0.5)
+        yield from pair_part(results, "tiny-raw", RSRAE, other, "tiny-imagenet", lambda a, b: a > b, c=0.5)
 
 
 def _deep_features_help(results: Results) -> Iterator[Part]:
@@ -339,9 +266,7 @@ def _deep_features_help(results: Results) -> Iterator[Part]:
 
 
 def _swiss_roll(results: Results) -> Iterator[Part]:
-    yield from _pair_part(
-        results, "swiss-roll", Method("rsrae"), Method("ae"), "swiss-roll", lambda a, b: a - b > CLEAR
-    )
+    yield from pair_part(results, "swiss-roll", Method("rsrae"), Method("ae"), "swiss-roll", lambda a, b: a - b > CLEAR)
 
 
 def _over_centroid(results: Results) -> Iterator[Part]:
@@ -358,7 +283,7 @@ def _over_centroid(results: Results) -> Iterator[Part]:
                 correlation = fmean(correlations) if correlations else None
                 yield Part(
                     found[0] - found[1] > 0,
-                    f"{method.recipe}, {_title(data)}: {number(found[0])} against {number(found[1])}, "
+                    f"{method.recipe}, {title_of(data)}: {number(found[0])} against {number(found[1])}, "
                     f"rank correlation {number(correlation, 2)}",
                 )
 
@@ -369,12 +294,12 @@ def _default_best_recipe(results: Results) -> Iterator[Part]:
         known = {recipe: score for recipe, score in found.items() if score is not None}
         if len(known) == len(RECIPES):
             listed = ", ".join(f"{recipe} {number(score)}" for recipe, score in known.items())
-            yield Part(known["default"] >= max(known.values()), f"{_title(data)}: {listed}")
+            yield Part(known["default"] >= max(known.values()), f"{title_of(data)}: {listed}")
 
 
 def _default_over_centroid_with_several_normals(results: Results) -> Iterator[Part]:
     for data in PAPER_DATA:
-        yield from _pair_part(
+        yield from pair_part(
             results,
             "several-normals",
             Method("rsrae", "default"),
@@ -386,36 +311,10 @@ def _default_over_centroid_with_several_normals(results: Results) -> Iterator[Pa
 
 def _default_over_forest_on_tables(results: Results) -> Iterator[Part]:
     names = [name for name in datasets.names() if name.startswith("adbench/")]
-    pairs = _pairs(results, "tables", Method("rsrae", "default"), Method("iforest"), names)
+    pairs = pairs_of(results, "tables", Method("rsrae", "default"), Method("iforest"), names)
     if pairs:
         ours, theirs = (fmean(pair[side] for pair in pairs.values()) for side in (0, 1))
         yield Part(ours - theirs >= STABLE, f"{number(ours)} against {number(theirs)}, mean over {len(pairs)} tables")
-
-
-def _pairs(
-    results: Results,
-    experiment: str,
-    one: Method,
-    other: Method,
-    data: Sequence[str] = (*PAPER_DATA, "tiny-imagenet"),
-) -> dict[str, tuple[float, float]]:
-    found = {name: results.pair(experiment, one, other, name) for name in data}
-    return {name: pair for name, pair in found.items() if pair is not None}
-
-
-def _pair_part(
-    results: Results,
-    experiment: str,
-    one: Method,
-    other: Method,
-    data: str,
-    judge: Callable[[float, float], bool],
-    **only: Any,
-) -> Iterator[Part]:
-    pair = results.pair(experiment, one, other, data, **only)
-    if pair:
-        evidence = f"{_title(data)}: {one.title} {number(pair[0])}, {other.title} {number(pair[1])}"
-        yield Part(judge(*pair), evidence)
 
 
 _CLAIMS: tuple[tuple[str, str, Callable[[Results], Iterator[Part]]], ...] = (

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rsrae.paper import experiments
-from rsrae.paper.claims import Results, Verdict, verdicts
+from rsrae.paper.claims import Verdict, verdicts
+from rsrae.paper.evidence import Results
 from rsrae.paper.figures import plot
 from rsrae.paper.results import Row
 from rsrae.paper.tables import planned_rows, tables
