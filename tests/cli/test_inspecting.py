@@ -81,7 +81,7 @@ def test_info_tells_what_a_model_holds(command: Command, orders_model: Path) -> 
     assert document["items"] == 80
     assert document["kind"] == "table"
     assert "fraud" in document["left out"]
-    assert document["rows of the data inside"] == 48  # neighbours are sought among the best 60 %
+    assert document["rows of the data inside"] == 56  # neighbours are sought among the best 70 %
 
 
 def test_methods_lists_them_all(command: Command) -> None:

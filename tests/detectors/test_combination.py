@@ -40,6 +40,12 @@ def test_every_kind_has_the_same_say_and_what_imitates_them_half(kinds: list[Kin
     torch.testing.assert_close(combined(scores, None), combined.weights @ standardised)
 
 
+def test_neighbours_may_have_more_to_say() -> None:
+    scores = torch.rand(4, 50, dtype=torch.float64)
+    combined = Combination.fit(scores, None, ["subspace", "subspace", "neighbours", "imitation"], of_neighbours=3.0)
+    torch.testing.assert_close(combined.weights, torch.tensor([1 / 16, 1 / 16, 3 / 8, 1 / 2], dtype=torch.float64))
+
+
 def test_what_the_others_find_far_out_an_imitation_cannot_talk_down() -> None:
     others, imitation = torch.tensor([2.0, 3.0, 9.0, 9.0, 9.0, 3.5]), torch.tensor([-4.0, 0.0, 0.0, 5.0, 12.0, 3.4])
     weights, zero, one = torch.tensor([0.6, 0.4]), torch.zeros(2), torch.ones(2)

@@ -58,6 +58,7 @@ def test_an_ensembles_shares_are_its_members_weighed_by_what_they_put_into_the_s
     scored_by: str, neighbor_distance: str
 ) -> None:
     X = normal_rows()
+    X[:4, 2] += 1.0  # so that there is something to explain
     detector = make_detector(
         "rsrae",
         epochs=3,
@@ -68,16 +69,45 @@ def test_an_ensembles_shares_are_its_members_weighed_by_what_they_put_into_the_s
         neighbor_distance=neighbor_distance,
         ranks=False,
     ).fit(X)
+    x, kept = detector.preprocess(X[:4]), detector.panel_.neighbours.rows.double().numpy()
+    members = _parts_by_member(detector, x, scored_by, neighbor_distance)
+    assert (
+        len(detector.member_scores(X[:4])) == 4
+    )  # two networks, neighbours, and what imitates them: its reasons are theirs
+    np.testing.assert_allclose(members.sum(axis=-1), detector.member_scores(X[:4])[:3], rtol=1e-4)
     combined = detector.panel_.combination
-    scores = detector.member_scores(X[:4]) * np.asarray(combined.weights / combined.spread)[:, None]
-    assert len(scores) == 4  # two networks, neighbours, and what imitates them
-    scores = scores[:3]  # its reasons are theirs
+    units = np.asarray(combined.weights / combined.spread)[:3, None, None]
+    usual = (units * _parts_by_member(detector, kept, scored_by, neighbor_distance)).sum(axis=0).mean(axis=0)
+    above = np.maximum((units * members).sum(axis=0) - usual, 0)
     found = feature_shares(detector, X[:4])
-    x = detector.preprocess(X[:4])
+    np.testing.assert_allclose(found.shares, above / above.sum(axis=1, keepdims=True), rtol=1e-4, atol=1e-7)
+
+
+def test_a_column_that_no_row_is_reproduced_in_is_no_reason() -> None:
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.normal(size=(300, 1)), 6, axis=1) + 0.1 * rng.normal(size=(300, 6))
+    X[:, 5] = rng.uniform(-3, 3, 300)  # has nothing to do with the others
+    X[0, :5], X[0, 5] = 0.0, 2.5
+    X[0, 2] = 1.5  # usual in its column, not beside the others
+    detector = make_detector("rsrae", random_state=0).fit(X)
+    shares = feature_shares(detector, X[:1]).shares[0]
+    assert shares.argmax() == 2
+    assert shares[5] < 0.5 * shares[2]
+
+
+def test_a_row_without_anything_above_the_usual_has_shares_too() -> None:
+    X = normal_rows()
+    X[0] = np.median(X, axis=0)
+    shares = feature_shares(make_detector("rsrae", epochs=3, random_state=0).fit(X), X[:1]).shares
+    assert shares.sum() == pytest.approx(1)
+    assert np.isfinite(shares).all()
+
+
+def _parts_by_member(detector: Any, x: np.ndarray, scored_by: str, neighbor_distance: str) -> np.ndarray:
+    """``(members, rows, features)``, without tricks; ``x`` as the networks see it."""
     members = [member.reconstruct(torch.from_numpy(x)[None]) for member in detector._reconstructing()]
-    x_hat = torch.cat(members).detach().numpy()
     weights = detector.panel_.weights.numpy()
-    x, x_hat = x * weights, x_hat * weights
+    x, x_hat = x * weights, torch.cat(members).detach().numpy() * weights
     parts = _parts(x - x_hat, scored_by)
     if neighbor_distance == "to-each":
         kept = detector.panel_.neighbours.rows.double().numpy() * weights
@@ -86,10 +116,7 @@ def test_an_ensembles_shares_are_its_members_weighed_by_what_they_put_into_the_s
             is_itself = np.abs(x[number] - kept[numbers[0]]).max() < 1e-6
             each = x[number] - kept[numbers[1:] if is_itself else numbers[:-1]]
             parts[-1, number] = _parts(each, scored_by).mean(axis=0)
-    np.testing.assert_allclose(parts.sum(axis=-1), detector.member_scores(X[:4])[:3], rtol=1e-4)
-    parts /= parts.sum(axis=-1, keepdims=True)
-    expected = (parts * scores[:, :, None]).sum(axis=0) / scores.sum(axis=0)[:, None]
-    np.testing.assert_allclose(found.shares, expected, rtol=1e-4, atol=1e-7)
+    return parts
 
 
 def _parts(residual: np.ndarray, scored_by: str) -> np.ndarray:

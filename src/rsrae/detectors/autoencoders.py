@@ -71,10 +71,13 @@ class AutoencoderDetector(NeuralDetector):
     warm_up : share of the epochs before trimming begins, and at least 25 updates; 0 trims from the start.
     n_members : number of independently initialised members whose standardised scores are averaged; "auto": 4, and 8 for
         tables scaled column by column, where starts matter most and members are cheap. Neighbours weigh as much as all
-        of them, and a forest as much as all other members.
+        of them (three times as much with ``near_middles``), and a forest as much as all other members.
     n_neighbors : k of one more member, which has no network: it scores an item by its distance to its k nearest among
         the rows that the networks find normal (all but ``trim``; at most 1,000, which the model file then holds); 0
         leaves it out.
+    near_middles : tables scaled column by column, and several members, only: which rows are normal enough to be
+        neighbours is asked of the networks and of the middles of large groups of rows, see
+        :mod:`rsrae.detectors.middles`.
     neighbor_distance : "to-mean": to the mean of these k; "to-each": the mean of the distances to each of them; "auto":
         to each for tables scaled column by column, to their mean elsewhere.
     ranks : tables scaled column by column only, and not with an encoder of your own: the networks see each column
@@ -87,7 +90,8 @@ class AutoencoderDetector(NeuralDetector):
     equal_kinds : rows of unit norm, images excepted, only: a point (a member of dimension 0), the subspaces and the
         neighbours have the same say, however many members each kind has; else a point is one network among others.
     column_weights : where there is a forest (``n_trees``) only: networks and neighbours are asked a second time, with
-        columns that count by how far they tell what all said the first time, see :mod:`rsrae.detectors.telling`.
+        columns that count by how far they tell what all said the first time, see :mod:`rsrae.detectors.telling`;
+        neighbours are then sought among the rows that all found normal, and a quarter fewer are left out.
     gross_values : tables scaled column by column, and several members, only: a value far outside the usual range of its
         column adds to the score of its row, see :mod:`rsrae.detectors.gross`.
     level_lengths : sparse rows only: take off a score half of what the length of the document explains of it, see
@@ -117,6 +121,7 @@ class AutoencoderDetector(NeuralDetector):
         n_members: int | str = 1,
         n_neighbors: int = 0,
         neighbor_distance: str = "to-mean",
+        near_middles: bool = False,
         ranks: bool = False,
         n_trees: int = 0,
         n_alike: int = 0,
@@ -144,6 +149,7 @@ class AutoencoderDetector(NeuralDetector):
         self.n_members = n_members
         self.n_neighbors = n_neighbors
         self.neighbor_distance = neighbor_distance
+        self.near_middles = near_middles
         self.ranks = ranks
         self.n_trees = n_trees
         self.n_alike = n_alike
@@ -363,6 +369,7 @@ class AutoencoderDetector(NeuralDetector):
             column_weights=self.column_weights and is_table and self.n_trees > 0,
             gross_values=self.gross_values and is_table,
             trim=self._trimmed_share(),
+            near_middles=self.near_middles and is_table,
         )
 
     def _is_to_each(self) -> bool:

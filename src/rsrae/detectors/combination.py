@@ -13,6 +13,8 @@ from rsrae.modelfile import Arrays
 from rsrae.scoring import LengthTrend, LogLengths, robust_location_and_spread
 
 Kind = Literal["point", "subspace", "neighbours", "imitation"]
+# How much more neighbours say than networks, where they were chosen with care (docs/decisions/0019-middles.md).
+CHOSEN_NEIGHBOURS = 3.0
 UNDISPUTED = 3.0  # deviations from what is usual, by all other members together
 
 
@@ -38,16 +40,24 @@ class Combination:
     undisputed: float | None = None
 
     @classmethod
-    def fit(cls, scores: Tensor, lengths: LogLengths | None, kinds: Sequence[Kind] | None = None) -> Self:
+    def fit(
+        cls,
+        scores: Tensor,
+        lengths: LogLengths | None,
+        kinds: Sequence[Kind] | None = None,
+        *,
+        of_neighbours: float = 1.0,
+    ) -> Self:
         """Learn from the scores of the training rows, ``(members, rows)``, and their lengths, if they are documents.
 
-        ``kinds`` says what each member is; left out, all are of one kind.
+        ``kinds`` says what each member is; left out, all are of one kind. Neighbours have ``of_neighbours`` times the
+        say of any other kind.
         """
         trend = None
         if lengths is not None:
             trend = LengthTrend.fit(scores, lengths)
             scores = trend.remove(scores, lengths)
-        weights = scores.new_tensor(_weights(kinds or ["subspace"] * len(scores)))
+        weights = scores.new_tensor(_weights(kinds or ["subspace"] * len(scores), of_neighbours))
         if len(scores) == 1:
             return cls(torch.zeros_like(weights), torch.ones_like(weights), weights, trend)
         location, spread = robust_location_and_spread(scores)
@@ -97,10 +107,11 @@ class Combination:
         return cls(found["location"], found["spread"], found["weights"], trend, undisputed)
 
 
-def _weights(kinds: Sequence[Kind]) -> list[float]:
+def _weights(kinds: Sequence[Kind], of_neighbours: float) -> list[float]:
     """What is normal lies near a point, near a subspace or near its like. Nobody knows which is the case, so each kind
-    has the same say, however many members it has; and what imitates all of these as much as they have together.
+    has the same say (neighbours that were chosen with more care: more), however many members it has; and what imitates
+    all of these as much as they have together.
     """
-    imitated = [kind for kind in kinds if kind != "imitation"]
-    share = (1.0 if len(imitated) == len(kinds) else 0.5) / len(set(imitated))
-    return [0.5 if kind == "imitation" else share / kinds.count(kind) for kind in kinds]
+    say = {kind: of_neighbours if kind == "neighbours" else 1.0 for kind in kinds if kind != "imitation"}
+    of_all = (0.5 if "imitation" in kinds else 1.0) / sum(say.values())
+    return [0.5 if kind == "imitation" else of_all * say[kind] / kinds.count(kind) for kind in kinds]

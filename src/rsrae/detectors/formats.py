@@ -15,6 +15,7 @@ BEFORE: dict[int, dict[str, Any]] = {
     4: {"equal_kinds": False},
     5: {"gross_values": False},
     6: {"neighbor_distance": "to-mean", "column_weights": False},
+    8: {"near_middles": False},
 }
 
 

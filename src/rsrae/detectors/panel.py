@@ -14,12 +14,13 @@ from rsrae.detectors.combination import Combination, Kind
 from rsrae.detectors.forest import Forest
 from rsrae.detectors.gross import GrossValues
 from rsrae.detectors.imitation import Imitation
+from rsrae.detectors.middles import Middles
 from rsrae.detectors.preprocessed import expect_shape, pack_rows, unpack_rows
 from rsrae.modelfile import Arrays
 from rsrae.networks.company import Company
 from rsrae.networks.neighbours import Neighbours
 
-Voter = Neighbours | Imitation | Company | GrossValues
+Voter = Neighbours | Imitation | Company | GrossValues | Middles
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,8 @@ class Seats:
     gross_values : whether values far outside the usual range of their column have one.
     trim : share of the rows, those that the networks find least normal, that neighbours are not sought among; or a
         function that estimates it from their scores.
+    near_middles : whether that is asked of the middles of large groups too, see :mod:`rsrae.detectors.middles`; then
+        neighbours have more to say.
     """
 
     networks: tuple[Kind, ...]
@@ -46,6 +49,7 @@ class Seats:
     column_weights: bool = False
     gross_values: bool = False
     trim: float | Callable[[Tensor], float] = 0.0
+    near_middles: bool = False
 
 
 @dataclass(frozen=True)

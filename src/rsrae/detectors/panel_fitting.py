@@ -13,9 +13,10 @@ import torch
 from torch import Tensor
 
 from rsrae.detectors.base import Rows
-from rsrae.detectors.combination import Combination
+from rsrae.detectors.combination import CHOSEN_NEIGHBOURS, Combination, Kind
 from rsrae.detectors.gross import GrossValues
 from rsrae.detectors.imitation import MOST_SHOWN, Imitation
+from rsrae.detectors.middles import Middles
 from rsrae.detectors.panel import Panel, Seats, Voter
 from rsrae.detectors.telling import column_weights
 from rsrae.networks.company import Company
@@ -26,6 +27,9 @@ from rsrae.scoring import LogLengths
 
 MOST_KEPT = 1_000  # rows among which neighbours are sought; drawn at random if more fit well
 MOST_KEPT_VALUES = 2**24  # of dense rows: large pictures are kept in smaller numbers
+MOST_GROUPED = 5_000  # rows that middles are found by
+# What all members say together tells better than the networks alone which rows are normal, so fewer are left out.
+LEFT_OUT_AGAIN = 0.75  # of those left out the first time
 
 
 class PanelFitting:
@@ -59,11 +63,11 @@ class PanelFitting:
         """The panel, and what it says of the rows; ``lengths`` are those of documents, if they are to be levelled."""
         panel, scores = self._ask(None, lengths)
         if self.seats.column_weights:
-            panel, scores = self._ask(self._weights(panel), lengths)
+            panel, scores = self._ask(self._weights(panel), lengths, panel.combination(scores, lengths))
         combined = panel.combination(scores, lengths)
         company = gross = None
         if self.seats.n_alike > 0:
-            shown = self._some(torch.arange(self.X.shape[0]))
+            shown = self._some(torch.arange(self.X.shape[0]), MOST_KEPT)
             company = Company(self._flat_rows(shown), combined.cpu()[shown], self.seats.n_alike)
         if self.seats.gross_values:
             shown = torch.arange(0, self.X.shape[0], -(-self.X.shape[0] // MOST_SHOWN))
@@ -71,24 +75,46 @@ class PanelFitting:
         panel = replace(panel, company=company, gross=gross)
         return panel, panel.correct(combined, self.score_by(panel.correctors)) if panel.correctors else combined
 
-    def _ask(self, weights: Tensor | None, lengths: LogLengths | None) -> tuple[Panel, Tensor]:
-        """A panel whose members have been chosen and taught one after another, and all their scores."""
+    def _ask(
+        self, weights: Tensor | None, lengths: LogLengths | None, heard: Tensor | None = None
+    ) -> tuple[Panel, Tensor]:
+        """A panel whose members have been chosen and taught one after another, and all their scores.
+
+        ``heard`` is what a panel before this one has said of the rows, if there was one.
+        """
         scores = self.by_networks(weights)
         kinds = list(self.seats.networks)
         combination = Combination.fit(scores, lengths, kinds)
         neighbours = imitation = None
         if self.seats.n_neighbors > 0:
-            rows = self._normal_rows(combination(scores, lengths))
+            if heard is None:
+                rows = self._normal_rows(self._first_heard(combination(scores, lengths)))
+            else:
+                rows = self._normal_rows(heard, LEFT_OUT_AGAIN)
             neighbours = Neighbours(rows, self.seats.n_neighbors, to_each=self.seats.to_each, weights=weights)
             scores = torch.cat([scores, self.score_by([neighbours])])
             kinds.append("neighbours")
-            combination = Combination.fit(scores, lengths, kinds)
+            combination = self._combination(scores, lengths, kinds)
         if self.seats.n_trees > 0:
             imitation = self._imitation(combination(scores, lengths))
             scores = torch.cat([scores, self.score_by([imitation])])
             kinds.append("imitation")
-            combination = Combination.fit(scores, lengths, kinds)
+            combination = self._combination(scores, lengths, kinds)
         return Panel(combination, neighbours, imitation, weights=weights), scores
+
+    def _combination(self, scores: Tensor, lengths: LogLengths | None, kinds: Sequence[Kind]) -> Combination:
+        of_neighbours = CHOSEN_NEIGHBOURS if self.seats.near_middles else 1.0
+        return Combination.fit(scores, lengths, kinds, of_neighbours=of_neighbours)
+
+    def _first_heard(self, by_networks: Tensor) -> Tensor:
+        """Which rows are normal, before there are neighbours."""
+        if not self.seats.near_middles:
+            return by_networks
+        shown = self._some(torch.arange(self.X.shape[0]), MOST_GROUPED)
+        scores = self.score_by([Middles.fit(self._dense_rows(shown), self.generator)])
+        by_middles = Combination.fit(scores, None)(scores, None)
+        both = torch.stack([by_networks, by_middles])
+        return Combination.fit(both, None)(both, None)
 
     def _weights(self, panel: Panel) -> Tensor:
         assert panel.imitation is not None
@@ -96,20 +122,19 @@ class PanelFitting:
         of_columns = column_weights(panel.imitation.importances)
         return torch.from_numpy(self.preprocessor.for_ranks_too(of_columns)).to(self.device)
 
-    def _normal_rows(self, scores: Tensor) -> Tensor | sp.csr_array:
-        """The rows that score lowest, at most 1,000 of them, preprocessed and flat."""
+    def _normal_rows(self, scores: Tensor, part: float = 1.0) -> Tensor | sp.csr_array:
+        """The rows that score lowest (but this part of ``trim``), at most 1,000 of them, preprocessed and flat."""
         share = self.seats.trim if isinstance(self.seats.trim, float) else self.seats.trim(scores)
-        n_kept = max(2, round((1 - share) * self.X.shape[0]))
-        return self._flat_rows(self._some(scores.argsort(stable=True)[:n_kept].cpu()))
+        n_kept = max(2, round((1 - part * share) * self.X.shape[0]))
+        return self._flat_rows(self._some(scores.argsort(stable=True)[:n_kept].cpu(), MOST_KEPT))
 
     def _imitation(self, scores: Tensor) -> Imitation:
         shown = torch.randperm(self.X.shape[0], generator=self.generator)[:MOST_SHOWN].sort().values
         seed = int(torch.randint(2**31 - 1, (), generator=self.generator))
         return Imitation.fit(self._columns(shown).cpu().numpy(), scores.cpu()[shown], self.seats.n_trees, seed)
 
-    def _some(self, numbers: Tensor) -> Tensor:
-        """At most so many of these rows as a model file may hold, drawn at random; in order."""
-        most = MOST_KEPT
+    def _some(self, numbers: Tensor, most: int) -> Tensor:
+        """At most so many of these rows, fewer if they are long, drawn at random; in order."""
         if not sp.issparse(self.X):
             most = min(most, max(2, MOST_KEPT_VALUES // math.prod(self.preprocessor.shape(self.X.shape[1:]))))
         if len(numbers) > most:

@@ -12,6 +12,7 @@ from rsrae.scoring import NORMS
 
 CHOICES: dict[str, tuple[Any, ...]] = {
     "neighbor_distance": ("auto", "to-mean", "to-each"),
+    "near_middles": (True, False),
     "ranks": (True, False),
     "equal_kinds": (True, False),
     "column_weights": (True, False),

@@ -33,7 +33,7 @@ class Part:
         region.
     expected : what the model expected there; None if the method expects nothing in particular. For a word "absent",
         "less", "more" or "present".
-    share : of the score, in [0, 1]; times the score it is the part itself.
+    share : of the score, in [0, 1]; in a table, of what makes it higher than usual (:mod:`rsrae.explain.shares`).
     """
 
     feature: str

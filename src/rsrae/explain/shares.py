@@ -15,8 +15,12 @@ Where an item is compared with each of its neighbours, a part is the mean over t
 weights, x and x_hat are multiplied by them.
 
 The parts are not negative and add up to the score. A share is a part divided by the score, so shares add up to one. The
-score of an ensemble is the mean of its members' standardised scores; a member's parts count by its unstandardised
-score divided by its spread, which is what it puts into that mean.
+score of an ensemble is the mean of its members' standardised scores; a member's parts count by its weight divided by
+its spread, which is what they put into that mean.
+
+In a table some columns are hard to reproduce in any row, and their parts are large whether a row is strange or not.
+What counts there is how far a part is above what it is on average in the rows that neighbours are sought among, which
+were found normal. If no part of a row is, shares are of the parts as they are.
 
 Other methods are asked: how much lower is the score when one feature is set to its typical value? Drops, taken as
 zero where the score rises, are scaled to add up to one. This sees one feature at a time; a pair that is strange only
@@ -85,8 +89,8 @@ def feature_shares(detector: Any, X: Any, *, groups: Groups | None = None, refer
     2
     """
     if is_explained_exactly(detector):
-        rows = accepted_form(X, detector.accepts)
-        return _joined([_reconstruction_shares(detector, block) for block in _blocks(rows)])
+        rows, usual = accepted_form(X, detector.accepts), _usual_parts(detector)
+        return _joined([_reconstruction_shares(detector, block, usual) for block in _blocks(rows)])
     if is_sparse(X):
         return _joined([_word_shares(detector, sp.csr_array(X[[i]])) for i in range(X.shape[0])])
     typical = _typical(X if reference is None else reference, groups)
@@ -140,15 +144,45 @@ def is_sparse(X: Any) -> bool:
 # -- scores made of a reconstruction -----------------------------------------------------------------------------------
 
 
-def _reconstruction_shares(detector: AutoencoderDetector, X: Any) -> Shares:
+def _reconstruction_shares(detector: AutoencoderDetector, X: Any, usual: Tensor | None) -> Shares:
     x = torch.from_numpy(detector.preprocess(X))  # (n, ...)
+    shape = x.shape
+    parts, x_hat = _feature_parts(detector, x)
+    x = x.flatten(start_dim=1)
+    if usual is not None:
+        above = (parts - usual).clamp_min(0)
+        parts = torch.where((above > 0).any(dim=1, keepdim=True), above, parts)
+    if detector.panel_.gross is not None:
+        parts += detector.panel_.gross.by_column(x.unsqueeze(0).to(detector.device)).cpu()
+    shares = _shares_of(parts.numpy())
+    is_cosine = detector._score_name() == "cosine"
+    x_hat = x_hat.mean(dim=0) if not is_cosine else _unit(x_hat).mean(dim=0) * _norms(x)
+    norms, taken_off = _lost(detector, X)
+    expected = detector.preprocessor_.undo((x_hat * norms + taken_off).view(shape).numpy())
+    if len(shape) > 2:  # the channels of a pixel together
+        shares = shares.reshape(shape).sum(axis=-1)
+    return Shares(detector.anomaly_score(X), shares, expected)
+
+
+def _usual_parts(detector: AutoencoderDetector) -> Tensor | None:
+    """What the parts of the columns are on average in rows that were found normal; None if it is not a table."""
+    neighbours = detector.panel_.neighbours
+    if neighbours is None or not detector.preprocessor_.is_by_column or not isinstance(neighbours.rows, Tensor):
+        return None
+    return _feature_parts(detector, neighbours.rows.cpu().double())[0].mean(dim=0)
+
+
+def _feature_parts(detector: AutoencoderDetector, x: Tensor) -> tuple[Tensor, Tensor]:
+    """What each feature of rows as the networks see them puts into their scores, ``(n, features)``, and the
+    reconstructions, ``(members, n, m)``.
+
+    Without what imitates the other members, for its reasons are theirs, and without gross values.
+    """
     with torch.inference_mode():
         batch = x.unsqueeze(0).to(detector.device)
         x_hat = torch.cat([member.reconstruct(batch) for member in detector._reconstructing()]).cpu()
-    shape = x.shape
     x, x_hat = x.flatten(start_dim=1), x_hat.flatten(start_dim=2)  # (n, m), (members, n, m)
     scored_by = detector._score_name()
-    is_cosine = scored_by == "cosine"
     weights = 1.0 if detector.panel_.weights is None else detector.panel_.weights.cpu()
     parts = _parts(x * weights, x_hat * weights, scored_by)
     neighbours = detector.panel_.neighbours
@@ -160,19 +194,8 @@ def _reconstruction_shares(detector: AutoencoderDetector, X: Any) -> Shares:
         parts, of_ranks = parts[..., : -len(ranks)], parts[..., -len(ranks) :]
         parts.index_add_(-1, torch.from_numpy(ranks.columns), of_ranks)
     combined = detector.panel_.combination
-    in_units = (combined.weights / combined.spread).unsqueeze(1)
-    # Without what imitates the others: its reasons are theirs.
-    said = (torch.from_numpy(detector.member_scores(X)) * in_units)[: len(x_hat)]  # (members, n)
-    parts = (_to_one(parts) * said.unsqueeze(-1)).sum(dim=0)  # (n, m)
-    if detector.panel_.gross is not None:
-        parts += detector.panel_.gross.by_column(batch).cpu()
-    shares = _shares_of(parts.numpy())
-    x_hat = x_hat.mean(dim=0) if not is_cosine else _unit(x_hat).mean(dim=0) * _norms(x)
-    norms, taken_off = _lost(detector, X)
-    expected = detector.preprocessor_.undo((x_hat * norms + taken_off).view(shape).numpy())
-    if len(shape) > 2:  # the channels of a pixel together
-        shares = shares.reshape(shape).sum(axis=-1)
-    return Shares(detector.anomaly_score(X), shares, expected)
+    in_units = (combined.weights / combined.spread)[: len(x_hat), None, None]
+    return (parts * in_units.cpu()).sum(dim=0), x_hat
 
 
 def _parts(x: Tensor, x_hat: Tensor, scored_by: str) -> Tensor:
@@ -208,10 +231,6 @@ def _norms(rows: Tensor) -> Tensor:
 
 def _unit(rows: Tensor) -> Tensor:
     return rows / _norms(rows).clamp_min(1e-12)
-
-
-def _to_one(parts: Tensor) -> Tensor:
-    return parts / parts.sum(dim=-1, keepdim=True).clamp_min(1e-300)
 
 
 # -- methods that are asked --------------------------------------------------------------------------------------------

@@ -351,6 +351,7 @@ _CHANGES: tuple[tuple[str, dict[str, Value]], ...] = (
     ("", {}),
     ("", {"n_neighbors": 0}),
     ("table", {"neighbor_distance": "to-mean"}),
+    ("table", {"near_middles": False}),
     ("documents", {"level_lengths": False}),
     ("", {"trim": 0.0}),
     ("", {"trim": 0.2}),

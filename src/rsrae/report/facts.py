@@ -22,7 +22,7 @@ class Reason:
     feature : the column, word or region.
     value : what was found there, as a person reads it.
     expected : what the model expected there.
-    share : the part of the score it makes up, in [0, 1].
+    share : the part of the score (of a row of a table: of what makes it higher than usual) it makes up, in [0, 1].
     """
 
     feature: str
