@@ -120,8 +120,7 @@ def write_pages(results: dict[str, dict[str, Any]]) -> None:
         lines.append(_row([f"[{method}]({_page(method)})", *cells]))
     lines += [
         "",
-        "Empty: not measured since the preprocessing of images changed. Seconds to fit and score, on a machine that",
-        "had other work to do, so for orders of magnitude only:",
+        "Seconds to fit and score, on a machine that had other work to do, so for orders of magnitude only:",
         "",
     ]
     lines += ["| method | " + " | ".join(titles) + " |", "|---" * (len(titles) + 1) + "|"]
