@@ -76,8 +76,9 @@ def test_small_groups_of_anomalies_do_not_vouch_for_each_other() -> None:
     for draw in (0, 1):
         rng = np.random.default_rng(draw)
         normal, strange = 3 * rng.normal(size=(4, 8)), 3 * rng.normal(size=(2, 8))
-        points = np.concatenate([normal[rng.integers(0, 4, 540)], strange[rng.integers(0, 2, 60)]])
-        X, is_strange = points + rng.normal(size=(600, 8)), np.arange(600) >= 540
+        usual = normal[rng.integers(0, 4, 540)] + rng.normal(size=(540, 8))
+        X = np.concatenate([usual, strange[rng.integers(0, 2, 60)] + rng.normal(size=(60, 8))])
+        is_strange = np.arange(600) >= 540
         without, found = (
             roc_auc_score(is_strange, RSRAE(random_state=0, near_middles=near).fit(X).anomaly_score(X))
             for near in (False, True)
