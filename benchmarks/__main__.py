@@ -18,6 +18,7 @@ ACCURACY = {
     "heldout": "outside the trials that settings were compared on",
     "unseen": "on data that had not been looked at before",
     "wrongcells": "one wrong cell in a row of a table",
+    "whole": "tables of ADBench with all their rows",
     "methods": "the tables of docs/methods",
     "words": "stop words",
     "brightness": "brightness of pictures",

@@ -15,12 +15,27 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from benchmarks import data, heldout, measure, page, profiling, reference, shares, spread, theirs, unseen, wrongcells
+from benchmarks import (
+    data,
+    heldout,
+    measure,
+    page,
+    profiling,
+    reference,
+    shares,
+    spread,
+    theirs,
+    unseen,
+    whole,
+    wrongcells,
+)
 from benchmarks.__main__ import ACCURACY, main
 from benchmarks.cases import BENCHMARKS, Run
 from benchmarks.cases import measure as run_benchmark
 from benchmarks.measure import Check, Result, interleave
 from benchmarks.memory import peak_of_fit
+
+from rsrae.detectors import make_detector
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -196,6 +211,24 @@ def test_tables_nobody_had_seen_are_asked_three_questions_and_what_is_missing_is
     assert found["KEEL tables, 1 normal class|tin|knn n_neighbors=100"]["auc"] > 0.9
     unseen.main()
     assert capsys.readouterr().out == ""
+
+
+def test_whole_tables_are_fitted_with_all_their_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], rng: np.random.Generator
+) -> None:
+    y = (np.arange(6_000) >= 5_900).astype(np.int64)
+    X = rng.normal(size=(6_000, 3)) + 9 * y[:, None]
+    monkeypatch.setattr(whole, "RESULTS", tmp_path / "whole.json")
+    monkeypatch.setattr(whole, "METHODS", {"centroid": "centroid", "rsrae": "RSRAE()"})
+    monkeypatch.setattr(whole, "make_detector", lambda method: make_detector("centroid"))
+    monkeypatch.setattr(whole, "names", lambda: ["adbench/glass"])
+    monkeypatch.setattr(whole.datasets, "load", lambda name: SimpleNamespace(X=X, y=y))
+    whole.main()
+    assert "| adbench/glass | 6,000 | 1.000 / 1.000 | 1.000 / 1.000 | 0 |" in capsys.readouterr().out
+    monkeypatch.setattr(whole, "measure", None)  # what is there is not measured again
+    whole.main()
+    whole.main("table")
+    assert capsys.readouterr().out.count("| mean | | 1.000 / 1.000 |") == 2
 
 
 def test_more_tables_of_adbench_have_its_anomalies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
