@@ -169,7 +169,10 @@ def _usual_parts(detector: AutoencoderDetector) -> Tensor | None:
     neighbours = detector.panel_.neighbours
     if neighbours is None or not detector.preprocessor_.is_by_column or not isinstance(neighbours.rows, Tensor):
         return None
-    return _feature_parts(detector, neighbours.rows.cpu().double())[0].mean(dim=0)
+    rows = neighbours.rows.cpu().double()
+    n_copies = 2 * len(detector.panel_.combination.weights)  # reconstructions, and their parts
+    blocks = [_feature_parts(detector, block)[0].sum(dim=0) for block in _blocks(rows, n_copies)]
+    return torch.stack(blocks).sum(dim=0) / len(rows)
 
 
 def _feature_parts(detector: AutoencoderDetector, x: Tensor) -> tuple[Tensor, Tensor]:
