@@ -46,14 +46,11 @@ def test_rows_that_are_all_the_same_are_one_group() -> None:
     )
 
 
-def test_middles_are_medians_and_only_of_groups_that_hold_most_rows(
-    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(grouped, "__defaults__", (3,))
+def test_middles_are_medians_and_only_of_groups_that_hold_most_rows(rng: np.random.Generator) -> None:
     X, of = clouds(rng, [60, 41, 19])
     assert 60 / 120 < LARGE < 101 / 120
     medians = torch.from_numpy(np.stack([np.sort(X[of == k], axis=0)[(sum(of == k) - 1) // 2] for k in (0, 1)]))
-    for middles in Middles.fit(torch.from_numpy(X), generator()).groupings:
+    for middles in Middles.fit(torch.from_numpy(X), generator(), n_groups=3).groupings:
         torch.testing.assert_close(middles, medians)
 
 
@@ -83,7 +80,7 @@ def test_small_groups_of_anomalies_do_not_vouch_for_each_other() -> None:
             roc_auc_score(is_strange, RSRAE(random_state=0, near_middles=near).fit(X).anomaly_score(X))
             for near in (False, True)
         )
-        assert found > 0.85
+        assert found > 0.9
         gains.append(found - without)
     assert np.mean(gains) > 0.02
 

@@ -75,7 +75,7 @@ class AutoencoderDetector(NeuralDetector):
     n_neighbors : k of one more member, which has no network: it scores an item by its distance to its k nearest among
         the rows that the networks find normal (all but ``trim``; at most 1,000, which the model file then holds); 0
         leaves it out.
-    near_middles : tables scaled column by column, and several members, only: which rows are normal enough to be
+    near_middles : with neighbours, and tables scaled column by column, only: which rows are normal enough to be
         neighbours is asked of the networks and of the middles of large groups of rows, see
         :mod:`rsrae.detectors.middles`.
     neighbor_distance : "to-mean": to the mean of these k; "to-each": the mean of the distances to each of them; "auto":

@@ -43,9 +43,10 @@ class Middles:
         self.n_members = len(self.groupings)
 
     @classmethod
-    def fit(cls, rows: Tensor, generator: torch.Generator) -> Middles:
+    def fit(cls, rows: Tensor, generator: torch.Generator, n_groups: int = N_GROUPS) -> Middles:
         """Group the rows, ``(n, m)``, several times, and take the medians of the largest groups."""
-        return cls([_medians_of_large(rows, grouped(rows.double(), generator)) for _ in range(N_GROUPINGS)])
+        groupings = (grouped(rows.double(), generator, n_groups) for _ in range(N_GROUPINGS))
+        return cls([_medians_of_large(rows, groups) for groups in groupings])
 
     def for_scoring(self) -> Middles:
         """What scores many batches."""
