@@ -35,11 +35,9 @@ Trial = tuple[Any, np.ndarray]
 def trials() -> dict[str, Callable[[], Trial]]:
     """The data: three sets that come with scikit-learn, and if RSRAE_DATA is set six tables and a class of each set."""
     found: dict[str, Callable[[], Trial]] = {
-        "digits": lambda: _one_class(
-            datasets.load_digits().images.astype(np.uint8) * 15, datasets.load_digits().target, 3, 0.3
-        ),
-        "wine": lambda: _one_class(*datasets.load_wine(return_X_y=True), 1, 0.3),
-        "breast cancer": lambda: _one_class(*datasets.load_breast_cancer(return_X_y=True), 1, 0.3),
+        "digits": lambda: _one_class((digits := datasets.load_digits()).images.astype(np.uint8) * 15, digits.target, 3),
+        "wine": lambda: _one_class((wine := datasets.load_wine()).data, wine.target, 1),
+        "breast cancer": lambda: _one_class((cancer := datasets.load_breast_cancer()).data, cancer.target, 1),
     }
     if "RSRAE_DATA" in os.environ:
         from rsrae.paper.cells import Cell
@@ -158,7 +156,7 @@ def _cell(found: dict[str, float] | str | None, *, seconds: bool) -> str:
     return f"{found['seconds']:.1f}" if seconds else f"{found['auc']:.3f} / {found['ap']:.3f}"
 
 
-def _one_class(X: np.ndarray, y: np.ndarray, normal: int, c: float) -> Trial:
+def _one_class(X: np.ndarray, y: np.ndarray, normal: int, c: float = 0.3) -> Trial:
     rng = np.random.default_rng(0)
     inliers, others = np.flatnonzero(y == normal), np.flatnonzero(y != normal)
     rows = np.concatenate([inliers, rng.choice(others, int(c * len(inliers)), replace=False)])

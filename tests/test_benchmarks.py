@@ -295,6 +295,15 @@ def test_wrong_cells_are_where_they_are_said_to_be() -> None:
         assert is_wrong.sum() == pytest.approx(0.05 * len(X), abs=1)
 
 
+def test_two_rows_in_one_have_only_values_that_their_columns_have() -> None:
+    right = wrongcells.TABLES["wine"]().data
+    X, is_wrong = wrongcells.spoiled("wine", wrongcells.TWO_ROWS)
+    assert is_wrong.sum() == pytest.approx(0.05 * len(X), abs=1)
+    n_changed = (right != X)[is_wrong].sum(axis=1)
+    assert 1 < n_changed.mean() <= n_changed.max() <= right.shape[1] // 2
+    assert all(np.isin(X[:, column], right[:, column]).all() for column in range(X.shape[1]))
+
+
 def test_what_is_known_of_wrong_cells_is_not_measured_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -220,7 +221,10 @@ def test_networks_trained_together_stop_after_the_same_epoch_and_report_the_mean
 def test_a_selection_chooses_and_weighs_the_rows_of_an_epoch() -> None:
     rows, watcher = Numbers(6), Watcher()
     index = torch.tensor([[1, 3, 5]])
-    select = lambda epoch: Selection(index, index.double()) if epoch == 1 else None  # noqa: E731
+
+    def select(epoch: int, among: Tensor) -> Selection:
+        return Selection(index, index.double()) if epoch == 1 else Selection(among.unsqueeze(0))
+
     train_one([watcher.step()], rows, epochs=3, batch_size=6, generator=seeded(), select=select)
     assert [sorted(batch[0]) for batch in rows.taken] == [[*range(6)], [1, 3, 5], [*range(6)]]
     assert watcher.weights[0] is None
@@ -233,47 +237,52 @@ def test_a_selection_chooses_and_weighs_the_rows_of_an_epoch() -> None:
 
 def test_trimming_keeps_the_rows_that_fit_best_after_the_warm_up() -> None:
     errors = torch.tensor([[5.0, 1.0, 4.0, 2.0, 3.0], [1.0, 2.0, 3.0, 4.0, 5.0]])
-    trimming = Trimming(lambda: errors, 0.4, warm_up=2)
-    assert trimming(0) is None
-    assert trimming(1) is None
-    selection = trimming(2)
-    assert selection is not None
-    assert [sorted(member) for member in selection.rows.tolist()] == [[1, 3, 4], [0, 1, 2]]
+    trimming = Trimming(lambda among: errors[:, among], 0.4, warm_up=2, n_members=2)
+    for epoch in (0, 1):
+        assert trimming(epoch, torch.arange(5)).rows.tolist() == [[*range(5)]] * 2
+    assert [sorted(member) for member in trimming(2, torch.arange(5)).rows.tolist()] == [[1, 3, 4], [0, 1, 2]]
 
 
-def test_trimming_looks_at_the_errors_only_so_often() -> None:
-    looks: list[int] = []
-
-    def errors() -> Tensor:
-        looks.append(1)
-        return torch.rand(1, 10)
-
-    trimming = Trimming(errors, 0.5, warm_up=1, every=3)
-    selections = [trimming(epoch) for epoch in range(8)]
-    assert len(looks) == 3  # epochs 1, 4 and 7
-    kept = [selection.rows for selection in selections if selection is not None]
-    assert kept[0] is kept[1] is kept[2] is not kept[3]
+def test_trimming_looks_at_the_rows_of_the_epoch_only() -> None:
+    errors = torch.tensor([[5.0, 1.0, 4.0, 2.0, 3.0]])
+    trimming = Trimming(lambda among: errors[:, among], 0.5, warm_up=1)
+    among = torch.tensor([0, 2, 3, 4])
+    assert trimming(0, among).rows.tolist() == [[0, 2, 3, 4]]
+    assert sorted(trimming(1, among).rows[0].tolist()) == [3, 4]
 
 
 def test_trimming_by_an_estimated_share_takes_the_mean_over_members() -> None:
     errors = torch.stack([torch.arange(10.0), torch.arange(10.0)])
     shares = iter([0.2, 0.4])
-    selection = Trimming(lambda: errors, lambda member: next(shares), warm_up=0)(0)
-    assert selection is not None
+    selection = Trimming(lambda among: errors[:, among], lambda member: next(shares), warm_up=0)(0, torch.arange(10))
     assert selection.rows.shape == (2, 7)
 
 
 def test_trimming_never_leaves_fewer_than_two_rows() -> None:
-    selection = Trimming(lambda: torch.rand(1, 5), 0.99, warm_up=0)(0)
-    assert selection is not None
+    selection = Trimming(lambda among: torch.rand(1, 5), 0.99, warm_up=0)(0, torch.arange(5))
     assert selection.rows.shape == (1, 2)
 
 
 def test_training_with_trimming_only_sees_the_rows_it_keeps() -> None:
     rows = Numbers(10)
-    trimming = Trimming(lambda: torch.arange(10.0).unsqueeze(0), 0.3, warm_up=1)
+    trimming = Trimming(lambda among: torch.arange(10.0)[among].unsqueeze(0), 0.3, warm_up=1)
     train_one([Watcher().step()], rows, epochs=2, batch_size=10, generator=seeded(), select=trimming, shuffle="once")
     assert [sorted(batch[0]) for batch in rows.taken] == [[*range(10)], [*range(7)]]
+
+
+def test_an_epoch_of_some_rows_draws_them_anew() -> None:
+    rows = Numbers(50)
+    train_one([Watcher().step()], rows, epochs=40, batch_size=10, generator=seeded(), most_rows=10)
+    drawn = [sorted(batch[0]) for batch in rows.taken]
+    assert all(len(set(batch)) == 10 for batch in drawn)
+    assert drawn[0] != drawn[1]
+    assert set(itertools.chain.from_iterable(drawn)) == set(range(50))
+
+
+def test_an_epoch_of_more_rows_than_there_are_takes_each_once() -> None:
+    rows = Numbers(6)
+    train_one([Watcher().step()], rows, epochs=2, batch_size=6, generator=seeded(), most_rows=7)
+    assert [sorted(batch[0]) for batch in rows.taken] == [[*range(6)]] * 2
 
 
 # -- Adam, threads -----------------------------------------------------------------------------------------------------

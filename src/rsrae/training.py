@@ -64,6 +64,9 @@ class Selection(NamedTuple):
     weights: Tensor | None = None  # (members, rows), None: all equal
 
 
+Selector = Callable[[int, Tensor], Selection]  # the number of an epoch and its rows (rows,) -> those to train on
+
+
 class Epoch(NamedTuple):
     """What is known after an epoch, for a progress bar."""
 
@@ -96,17 +99,21 @@ def run_epochs(
     generator: torch.Generator,
     n_members: int = 1,
     shuffle: Literal["epoch", "once"] = "epoch",
-    select: Callable[[int], Selection | None] | None = None,
+    most_rows: int | None = None,
+    select: Selector | None = None,
     device: torch.device | str = "cpu",
 ) -> Iterator[Losses]:
     """Run the steps over the rows: an epoch, and its losses, whenever the next one is asked for.
 
-    ``select(epoch)`` chooses (and weighs) the rows of an epoch; None means all of them.
+    An epoch takes all rows, or ``most_rows`` of them, drawn anew for each. ``select(epoch, among)`` chooses (and
+    weighs) those that members train on among these, given by number, ``(rows,)``; left out, all of them.
     """
-    everything = torch.arange(rows.n_rows).expand(n_members, -1)
+    among = torch.arange(rows.n_rows)
     order: Tensor | None = None
     for number in itertools.count():
-        index, weights = (select(number) if select else None) or Selection(everything)
+        if most_rows is not None and most_rows < rows.n_rows:
+            among = torch.randperm(rows.n_rows, generator=generator)[:most_rows].sort().values
+        index, weights = select(number, among) if select else Selection(among.expand(n_members, -1))
         if order is None or shuffle == "epoch" or order.shape != index.shape:
             order = _orders(index, generator)
         index = index.gather(1, order).to(device)
@@ -159,36 +166,33 @@ class Trimming:
 
     Parameters
     ----------
-    errors : gives the current error of every row, ``(members, rows)``.
+    errors : gives the current errors of some rows by number, ``(rows,) -> (members, rows)``.
     share : the share to leave out, or a function that estimates it from one member's errors.
     warm_up : epochs on all rows.
-    every : epochs between two looks at the errors.
+    n_members : how many train.
     """
 
     def __init__(
         self,
-        errors: Callable[[], Tensor],
+        errors: Callable[[Tensor], Tensor],
         share: float | Callable[[Tensor], float],
         *,
         warm_up: int,
-        every: int = 1,
+        n_members: int = 1,
     ) -> None:
-        self.errors, self.share, self.warm_up, self.every = errors, share, warm_up, every
-        self._index: Tensor | None = None
+        self.errors, self.share, self.warm_up, self.n_members = errors, share, warm_up, n_members
 
-    def __call__(self, epoch: int) -> Selection | None:
-        """The rows of this epoch."""
+    def __call__(self, epoch: int, among: Tensor) -> Selection:
+        """The rows of this epoch, of those ``among`` which they are chosen."""
         if epoch < self.warm_up:
-            return None
-        if self._index is None or (epoch - self.warm_up) % self.every == 0:
-            errors = self.errors()
-            n_rows = errors.shape[1]
-            share = self.share
-            if callable(share):
-                share = sum(share(member) for member in errors) / errors.shape[0]
-            n_kept = max(2, n_rows - int(share * n_rows))
-            self._index = errors.topk(min(n_kept, n_rows), dim=1, largest=False).indices.cpu()
-        return Selection(self._index)
+            return Selection(among.expand(self.n_members, -1))
+        errors = self.errors(among)
+        n_rows = errors.shape[1]
+        share = self.share
+        if callable(share):
+            share = sum(share(member) for member in errors) / errors.shape[0]
+        n_kept = max(2, n_rows - int(share * n_rows))
+        return Selection(among[errors.topk(min(n_kept, n_rows), dim=1, largest=False).indices.cpu()])
 
 
 @contextlib.contextmanager

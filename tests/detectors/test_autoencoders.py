@@ -13,11 +13,13 @@ import pytest
 import scipy.sparse as sp
 import torch
 from sklearn.exceptions import NotFittedError
-from torch import nn
+from sklearn.metrics import roc_auc_score
+from torch import Tensor, nn
 
 import rsrae
 from rsrae import RSRAE, AutoEncoder
 from rsrae.errors import InputError, ParameterError
+from rsrae.networks.rows import DenseRows, SparseRows
 from rsrae.training import Epoch
 
 from .shared import SMALL
@@ -130,7 +132,33 @@ def test_training_lowers_the_reconstruction_loss(easy_table: Any) -> None:
 def test_epochs_by_themselves_depend_on_the_number_of_rows() -> None:
     detector = RSRAE(batch_size=128)
     assert detector.epochs == "auto"
-    assert [detector._n_epochs(n) for n in (10, 10_000, 10**7)] == [100, 32, 10]
+    assert [detector._n_epochs(n) for n in (10, 10_000, 10**7)] == [100, 32, 16]
+    assert RSRAE(batch_size=32)._n_epochs(10**7) == 10
+
+
+@pytest.mark.parametrize("kind", ["table", "vectors", "words"])
+def test_of_many_rows_an_epoch_takes_some_drawn_anew(
+    kind: str, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rsrae.detectors.neural.MOST_ROWS", 60)
+    X: Any = rng.normal(size=(400, 3)) @ rng.normal(size=(3, 8)) + 0.1 * rng.normal(size=(400, 8)) + 5 * np.eye(8)[0]
+    is_strange = np.arange(400) < 20
+    X[is_strange] = 4 * rng.normal(size=(20, 8))
+    X = sp.csr_array(np.abs(X)) if kind == "words" else X
+    taken: list[int] = []
+    rows_of = SparseRows if kind == "words" else DenseRows
+    take = rows_of.take
+
+    def watched(self: Any, index: Tensor) -> Any:
+        taken.append(index.shape[1])
+        return take(self, index)
+
+    monkeypatch.setattr(rows_of, "take", watched)
+    detector = RSRAE(n_members=1, intrinsic_dim=3, n_neighbors=0, random_state=0, unit_norm=kind != "table").fit(X)
+    assert len(detector.history_["reconstruction"]) == 100
+    assert taken[0] == 60  # of 400, and less what is trimmed when that begins
+    assert taken[-1] == 36
+    assert roc_auc_score(is_strange, detector.anomaly_score(X)) > 0.85
 
 
 def test_partial_fit_goes_on_where_fit_ended(easy_table: Any) -> None:

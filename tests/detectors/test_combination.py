@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from rsrae.detectors.combination import Combination, Kind
+from rsrae.detectors.combination import EVERYTHING, Combination, Kind
 from rsrae.scoring import LengthTrend, log_lengths
 
 
@@ -37,6 +37,9 @@ def test_every_kind_has_the_same_say_and_what_imitates_them_half(kinds: list[Kin
     combined = Combination.fit(scores, None, kinds)
     torch.testing.assert_close(combined.weights, torch.tensor(weights, dtype=torch.float64))
     standardised = (scores - combined.location[:, None]) / combined.spread[:, None]
+    if "imitation" in kinds:  # it says no less than the others do together
+        by_others = combined.weights[:-1] @ standardised[:-1] / combined.weights[:-1].sum()
+        standardised[-1] = standardised[-1].maximum(by_others)
     torch.testing.assert_close(combined(scores, None), combined.weights @ standardised)
 
 
@@ -46,13 +49,15 @@ def test_neighbours_may_have_more_to_say() -> None:
     torch.testing.assert_close(combined.weights, torch.tensor([1 / 16, 1 / 16, 3 / 8, 1 / 2], dtype=torch.float64))
 
 
-def test_what_the_others_find_far_out_an_imitation_cannot_talk_down() -> None:
+def test_an_imitation_can_talk_nothing_down_unless_an_older_model_lets_it() -> None:
     others, imitation = torch.tensor([2.0, 3.0, 9.0, 9.0, 9.0, 3.5]), torch.tensor([-4.0, 0.0, 0.0, 5.0, 12.0, 3.4])
     weights, zero, one = torch.tensor([0.6, 0.4]), torch.zeros(2), torch.ones(2)
     combined = Combination(zero, one, weights, undisputed=3.0)(torch.stack([others, imitation]), None)
     mean = 0.6 * others + 0.4 * imitation
     expected = [mean[0], mean[1], mean[2] + 0.4 * 6, 9.0, mean[4], 3.5]
     torch.testing.assert_close(combined, torch.tensor(expected))
+    combined = Combination(zero, one, weights, undisputed=EVERYTHING)(torch.stack([others, imitation]), None)
+    torch.testing.assert_close(combined, mean.maximum(others))
 
 
 def test_half_of_what_the_length_explains_is_taken_off(rng: np.random.Generator) -> None:

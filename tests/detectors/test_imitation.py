@@ -122,3 +122,16 @@ def test_whoever_is_interrupted_after_training_keeps_the_panel_there_was(
     assert detector.panel_ is panel
     assert len(detector.member_scores(easy_table.X)) == len(panel.combination.weights)
     assert np.isfinite(detector.anomaly_score(easy_table.X)).all()
+
+
+def test_a_row_that_breaks_a_rule_between_columns_is_not_talked_down(rng: np.random.Generator) -> None:
+    # Half of its cells are those of another row: each is as usual, so trees, which look at one column at a time, have
+    # nothing to learn. The networks do.
+    X = rng.normal(size=(500, 4)) @ rng.normal(size=(4, 16)) + 0.2 * rng.normal(size=(500, 16))
+    is_strange = np.arange(500) < 25
+    X[:25, :8] = X[rng.permutation(np.arange(25, 50)), :8]
+    detector = RSRAE(random_state=0).fit(X)
+    *networks, neighbours, imitation = (roc_auc_score(is_strange, scores) for scores in detector.member_scores(X))
+    assert max(networks) > 0.9
+    assert imitation < neighbours - 0.05
+    assert roc_auc_score(is_strange, detector.anomaly_score(X)) > neighbours - 0.01

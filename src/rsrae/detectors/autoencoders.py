@@ -39,7 +39,7 @@ from rsrae.networks.walk import score_blocks
 from rsrae.preprocessing import Preprocessor
 from rsrae.scoring import LengthTrend, LogLengths, log_lengths
 from rsrae.thresholds import FloatArray, estimate_contamination
-from rsrae.training import History, Step, Trimming, limited_threads, run_epochs, train
+from rsrae.training import History, Selector, Step, Trimming, limited_threads, run_epochs, train
 
 Member = Network | Voter
 USUAL_MEMBERS, TABLE_MEMBERS = 4, 8  # by n_members="auto"
@@ -265,6 +265,7 @@ class AutoencoderDetector(NeuralDetector):
                 generator=generator,
                 n_members=network.n_members,
                 shuffle=self.shuffle,  # type: ignore[arg-type]
+                most_rows=self._most_rows(),
                 select=self._selection(network, rows),
                 device=self.device,
             )
@@ -444,20 +445,24 @@ class AutoencoderDetector(NeuralDetector):
         given = self._given_dims()
         return [given[member % len(given)] for member in range(self._n_members())]
 
-    def _selection(self, network: Network, rows: AnyRows) -> Trimming | None:
+    def _selection(self, network: Network, rows: AnyRows) -> Selector | None:
         if self.trim == 0:
             return None
         warm_up = math.ceil(self.warm_up * self._n_epochs(rows.n_rows))
         if warm_up > 0:
-            warm_up = max(warm_up, math.ceil(FEWEST_UPDATES / math.ceil(rows.n_rows / self.batch_size)))
+            n_rows = min(rows.n_rows, self._most_rows() or rows.n_rows)
+            warm_up = max(warm_up, math.ceil(FEWEST_UPDATES / math.ceil(n_rows / self.batch_size)))
 
         lengths = self._lengths(rows.X) if isinstance(rows, SparseRows) else None
 
-        def errors() -> Tensor:
-            found = self._errors([network], rows, n_threads=1)
-            return found if lengths is None else LengthTrend.fit(found, lengths).remove(found, lengths)
+        def errors(among: Tensor) -> Tensor:
+            found = self._errors([network], rows if len(among) == rows.n_rows else rows.only(among), n_threads=1)
+            if lengths is None:
+                return found
+            their_lengths = lengths[among.numpy()]
+            return LengthTrend.fit(found, their_lengths).remove(found, their_lengths)
 
-        return Trimming(errors, self._trimmed_share(), warm_up=warm_up)
+        return Trimming(errors, self._trimmed_share(), warm_up=warm_up, n_members=network.n_members)
 
     def _errors(
         self,

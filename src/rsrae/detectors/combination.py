@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Self
@@ -15,7 +16,7 @@ from rsrae.scoring import LengthTrend, LogLengths, robust_location_and_spread
 Kind = Literal["point", "subspace", "neighbours", "imitation"]
 # How much more neighbours say than networks, where they were chosen with care (docs/decisions/0019-middles.md).
 CHOSEN_NEIGHBOURS = 3.0
-UNDISPUTED = 3.0  # deviations from what is usual, by all other members together
+EVERYTHING = -torch.finfo(torch.float32).max  # is undisputed; a model file holds finite numbers only
 
 
 @dataclass(frozen=True)
@@ -28,9 +29,9 @@ class Combination:
         distances.
     weights : of the members, ``(members,)``; they add up to one.
     trend : what the length of a document explains, or None.
-    undisputed : what the other members find further out than this, an imitation (the last member) cannot talk down: it
-        has learned what anomalies have in common, and of one that is alone knows nothing. None: it can, or there is
-        none.
+    undisputed : what the other members find further out than this, an imitation (the last member) cannot talk down. As
+        it is learned it can talk nothing down (``EVERYTHING``): it knows what anomalies have in common that single
+        columns tell, and nothing of one that is alone or breaks a rule between columns. None: there is no imitation.
     """
 
     location: Tensor
@@ -61,7 +62,7 @@ class Combination:
         if len(scores) == 1:
             return cls(torch.zeros_like(weights), torch.ones_like(weights), weights, trend)
         location, spread = robust_location_and_spread(scores)
-        return cls(location, spread, weights, trend, UNDISPUTED if "imitation" in (kinds or []) else None)
+        return cls(location, spread, weights, trend, EVERYTHING if "imitation" in (kinds or []) else None)
 
     def __call__(self, scores: Tensor, lengths: LogLengths | None) -> Tensor:
         """One score a row, ``(members, rows) -> (rows,)``."""
@@ -102,7 +103,7 @@ class Combination:
             low, high, center = (float(length) for length in arrays["members.lengths"])
             trend = LengthTrend((low, high), center, found["slopes"])
         undisputed = float(arrays["members.undisputed"].item()) if has_imitation else None
-        if undisputed is not None and not undisputed > 0:
+        if undisputed is not None and math.isnan(undisputed):
             raise ValueError(f"an imitation cannot be held to {undisputed}")
         return cls(found["location"], found["spread"], found["weights"], trend, undisputed)
 

@@ -8,7 +8,6 @@ to pull the two groups apart.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
@@ -19,7 +18,7 @@ from rsrae.detectors.base import check_number
 from rsrae.networks.batches import Batch
 from rsrae.networks.network import Network
 from rsrae.networks.rows import AnyRows
-from rsrae.training import Adam, Selection, Step
+from rsrae.training import Adam, Selection, Selector, Step
 
 
 class Discrimination(NamedTuple):
@@ -71,7 +70,7 @@ def discrimination(errors: Tensor, is_inlier: Tensor, weight: float) -> Discrimi
 class DRAE(AutoencoderDetector):
     """Discriminative reconstruction autoencoder (Xia et al. 2015).
 
-    Before every epoch a line is drawn through the squared errors of all items (:func:`two_group_line`); each
+    Before every epoch a line is drawn through the squared errors of its items (:func:`two_group_line`); each
     step then minimises the loss of :func:`discrimination` over a batch with the groups held fixed.
 
     Parameters
@@ -110,16 +109,15 @@ class DRAE(AutoencoderDetector):
 
         return [Step("discrimination", gradient, optimiser)]
 
-    def _selection(  # type: ignore[override]
-        self, network: Network, rows: AnyRows
-    ) -> Callable[[int], Selection | None]:
+    def _selection(self, network: Network, rows: AnyRows) -> Selector:
         trimming = super()._selection(network, rows)
 
-        def select(epoch: int) -> Selection | None:
-            squares = [network.errors(batch, "euclidean").square() for batch in rows.blocks()]
+        def select(epoch: int, among: Tensor) -> Selection:
+            blocks = (rows if len(among) == rows.n_rows else rows.only(among)).blocks()
+            squares = [network.errors(batch, "euclidean").square() for batch in blocks]
             # Networks are trained one after the other: the line is that of the one at work.
             self._line = two_group_line(torch.cat(squares, dim=-1)).unsqueeze(-1)  # (members, 1)
-            return None if trimming is None else trimming(epoch)
+            return trimming(epoch, among) if trimming else Selection(among.expand(network.n_members, -1))
 
         return select
 

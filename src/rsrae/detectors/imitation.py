@@ -3,7 +3,8 @@
 The score of a row is part pattern, part accident: how the networks happened to start, which rows happened to be kept
 as neighbours. A forest that sees a few columns at a time, and no row alone, learns the pattern. What it says of a row
 is what the others say of rows like it: anomalies that have a cause in common, and so values in some columns, confirm
-each other.
+each other. Of a row that breaks a rule between columns it knows nothing; so what it says can raise a score, and not
+lower it (docs/decisions/0020-a-forest-that-only-raises.md).
 """
 
 from __future__ import annotations

@@ -31,6 +31,8 @@ from rsrae.thresholds import FloatArray
 from rsrae.training import Adam, Epoch, Step, limited_threads, run_epochs, train
 from rsrae.training import Rows as TrainingRows
 
+MOST_ROWS = 20_000  # of an epoch, by epochs="auto"
+
 
 class NeuralDetector(BaseDetector):
     """Base of the detectors that train a network.
@@ -43,7 +45,8 @@ class NeuralDetector(BaseDetector):
         :func:`rsrae.preprocessing.holds_vectors`; "auto-paper" is the same, but unit-cube for all images.
     tame : with robust scaling, pass each value through asinh, so that far values do not outweigh a row.
     unit_norm : scale each row to unit l2 norm; "auto": for sparse rows, images and tables of vectors.
-    epochs : passes over the rows; "auto" makes them as many as give about 2,500 updates, between 10 and 100.
+    epochs : passes over the rows; "auto" makes them as many as give about 2,500 updates, between 10 and 100, and each
+        takes 20,000 rows at most, drawn anew.
     batch_size, learning_rate : of Adam.
     contamination : share of anomalies in (0, 0.5] that draws the line, or "auto" to estimate it from the
         scores.
@@ -98,7 +101,11 @@ class NeuralDetector(BaseDetector):
         if self.epochs != "auto":
             return int(self.epochs)
         # Updates, not passes, are what a network learns from: few rows need many passes, many rows few.
-        return min(100, max(10, round(2_500 * self.batch_size / n_rows)))
+        return min(100, max(10, round(2_500 * self.batch_size / min(n_rows, self._most_rows() or n_rows))))
+
+    def _most_rows(self) -> int | None:
+        """Of an epoch, which are then drawn anew for each; None: all of them."""
+        return MOST_ROWS if self.epochs == "auto" else None
 
     def _common_state(self) -> tuple[dict[str, Any], Arrays]:
         scaler = self.preprocessor_
@@ -240,6 +247,7 @@ class ModuleDetector(NeuralDetector):
                     self._training_rows(rows),
                     batch_size=self.batch_size,
                     generator=generator,
+                    most_rows=self._most_rows(),
                     device=self.device,
                 )
                 history = train([run], epochs=self._n_epochs(rows.n_rows), on_epoch=self.on_epoch)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -57,6 +58,13 @@ class DenseRows:
         prepared = self._prepare(rows)
         return prepared.view(*index.shape, *prepared.shape[1:])
 
+    def only(self, numbers: Tensor) -> Self:
+        """These rows alone."""
+        some = copy.copy(self)
+        some._X = self._X.index_select(0, numbers.to(self._X.device))
+        some.n_rows = len(numbers)
+        return some
+
     def blocks(self) -> Iterator[Tensor]:
         """All rows in order, as batches ``(1, rows, ...)``."""
         size = self.block_size()
@@ -106,6 +114,13 @@ class SparseRows:
         """Rows by number, one slice a member."""
         numbers = index.cpu().numpy()
         return SparseBatch([self.X[member] for member in numbers], self._square_norms[numbers], self._device)
+
+    def only(self, numbers: Tensor) -> Self:
+        """These rows alone."""
+        some = copy.copy(self)
+        some.X, some._square_norms = self.X[numbers.numpy()], self._square_norms[numbers.numpy()]
+        some.n_rows = len(numbers)
+        return some
 
     def blocks(self) -> Iterator[SparseBatch]:
         """All rows in order, as batches."""
