@@ -42,6 +42,8 @@ MISTAKES: dict[str, Callable[[FloatArray, FloatArray], FloatArray]] = {
 TWO_ROWS = "two rows in one"
 METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "RSRAE()": ("rsrae", {}),
+    "rules=1": ("rsrae", {"rules": 1.0}),
+    "rules=0": ("rsrae", {"rules": 0.0}),
     "gross_values=False": ("rsrae", {"gross_values": False}),
     "centroid": ("centroid", {}),
     "5 nearest": ("knn", {}),

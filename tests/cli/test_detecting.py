@@ -9,6 +9,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +18,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
+import rsrae
 from rsrae.detectors import METHODS, detector_class
 from rsrae.detectors.neural import NeuralDetector
 
@@ -147,6 +150,16 @@ def test_every_recipe_runs(command: Command, orders_csv: Path) -> None:
         assert (done.code, done.err) == (0, "")
 
 
+def test_any_setting_can_be_given_by_its_name_in_python(command: Command, orders_csv: Path) -> None:
+    given = ("--set", "rules=1", "--set", "intrinsic_dim=[0, 3]", "--set", "trim=auto", "--set", "ranks=false")
+    done = command("fit", "orders.csv", "--epochs", 1, *given, "-m", "m.rsrae", "-q")
+    assert (done.code, done.err) == (0, "")
+    detector = rsrae.load("m.rsrae")
+    assert (detector.rules, detector.intrinsic_dim, detector.trim, detector.ranks) == (1, (0, 3), "auto", False)
+    done = command("fit", "orders.csv", "--method", "knn", "--set", "n_neighbors=7", "-m", "k.rsrae", "-q")
+    assert rsrae.load("k.rsrae").n_neighbors == 7
+
+
 # Training tells that it goes on by a file, so that the signal comes neither too early nor by chance.
 PROGRAM = """
 import pathlib, sys
@@ -160,27 +173,31 @@ main(sys.argv[1:])
 """
 
 
-def start_watched(folder: Path, *arguments: str) -> subprocess.Popen[str]:
-    process = subprocess.Popen(
+@contextmanager
+def in_training(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    with subprocess.Popen(
         [sys.executable, "-c", PROGRAM, *arguments],
         cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
-    deadline = time.monotonic() + 120
-    while not (folder / "training").exists():
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    return process
+    ) as process:
+        try:
+            deadline = time.monotonic() + 120
+            while not (folder / "training").exists():
+                assert process.poll() is None, process.communicate()
+                assert time.monotonic() < deadline
+                time.sleep(0.02)
+            yield process
+        finally:
+            process.kill()
 
 
 def test_ctrl_c_ends_training_after_the_epoch_and_writes_what_was_learned(tmp_path: Path, orders_csv: Path) -> None:
-    process = start_watched(tmp_path, "detect", "orders.csv", "--epochs", "1000000")
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=120)
+    with in_training(tmp_path, "detect", "orders.csv", "--epochs", "1000000") as process:
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
     assert "Stopping after this epoch" in err
     assert "Training was stopped by Ctrl-C after" in out
@@ -189,15 +206,15 @@ def test_ctrl_c_ends_training_after_the_epoch_and_writes_what_was_learned(tmp_pa
 
 def test_a_second_ctrl_c_gives_up_and_leaves_nothing(tmp_path: Path) -> None:
     # One epoch over so many rows takes long enough for the second signal.
-    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(400_000, 4)), columns=list("abcd"))
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(100_000, 4)), columns=list("abcd"))
     frame.to_parquet(tmp_path / "many.parquet")
-    process = start_watched(tmp_path, "detect", "many.parquet", "--epochs", "1000000")
-    process.send_signal(signal.SIGINT)
-    assert process.stderr is not None
-    while "Stopping" not in process.stderr.readline():
-        assert process.poll() is None
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=120)
+    with in_training(tmp_path, "detect", "many.parquet", "--epochs", "1000000") as process:
+        process.send_signal(signal.SIGINT)
+        assert process.stderr is not None
+        while "Stopping" not in process.stderr.readline():
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=120)
     assert process.returncode == 130
     assert err == "rsrae: interrupted; nothing was written\n"
     assert out == ""

@@ -101,6 +101,7 @@ def test_preprocessed_rows_are_given_back_dense():
     ("parameters", "message"),
     [
         ({"unit_norm": "yes"}, "unit_norm must be one of 'auto', True, False, got 'yes'"),
+        ({"tame": 7}, "tame must be one of True, False, got 7"),
         ({"scaling": "log"}, "scaling must be one of"),
     ],
 )

@@ -320,7 +320,7 @@ def test_point_subspaces_and_neighbours_have_a_third_each_where_rows_are_directi
     if kind == "documents":
         X = sp.csr_array(X)
     unit_norm = True if kind == "vectors" else "auto"
-    detector = RSRAE(epochs=1, random_state=0, unit_norm=unit_norm, equal_kinds=equal_kinds).fit(X)
+    detector = RSRAE(epochs=1, random_state=0, unit_norm=unit_norm, equal_kinds=equal_kinds, rules=0.0).fit(X)
     wanted = HALVES if weights == THIRDS and not equal_kinds else weights
     np.testing.assert_allclose(detector.panel_.combination.weights.numpy(), wanted)
 
@@ -482,5 +482,5 @@ def test_neighbours_of_a_table_say_three_times_what_networks_say_only_if_they_we
 ) -> None:
     X = rng.random((30, 12))
     for near_middles, wanted in ((True, TABLE), (False, TABLE_OF_HALVES)):
-        detector = RSRAE(epochs=1, random_state=0, near_middles=near_middles).fit(X)
+        detector = RSRAE(epochs=1, random_state=0, near_middles=near_middles, rules=0.0).fit(X)
         np.testing.assert_allclose(detector.panel_.combination.weights.numpy(), wanted)

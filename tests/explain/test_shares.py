@@ -68,12 +68,12 @@ def test_an_ensembles_shares_are_its_members_weighed_by_what_they_put_into_the_s
         scored_by=scored_by,
         neighbor_distance=neighbor_distance,
         ranks=False,
+        rules=0.0,
     ).fit(X)
     x, kept = detector.preprocess(X[:4]), detector.panel_.neighbours.rows.double().numpy()
     members = _parts_by_member(detector, x, scored_by, neighbor_distance)
-    assert (
-        len(detector.member_scores(X[:4])) == 4
-    )  # two networks, neighbours, and what imitates them: its reasons are theirs
+    # Two networks, neighbours, and what imitates them: its reasons are theirs.
+    assert len(detector.member_scores(X[:4])) == 4
     np.testing.assert_allclose(members.sum(axis=-1), detector.member_scores(X[:4])[:3], rtol=1e-4)
     combined = detector.panel_.combination
     units = np.asarray(combined.weights / combined.spread)[:3, None, None]

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from rsrae.data.samples import Samples
     from rsrae.detection import Detection
 
+_CALLED = {"dim": "intrinsic_dim", "seed": "random_state", "threads": "n_threads"}  # in Python
+_OF_PYTHON = ("on_epoch", "encoder", "decoder", "warm_start")  # what a command cannot give, or has no use for
+
 
 def add_to(app: typer.Typer) -> None:
     """Add the verbs."""
@@ -45,6 +48,7 @@ def detect(
     seed: opt.Seed = None,
     device: opt.Device = None,
     threads: opt.Threads = None,
+    settings: opt.Settings = None,
     out: opt.OutFolder = None,
     force: opt.Force = False,
     quiet: opt.Quiet = False,
@@ -72,8 +76,9 @@ def detect(
         "limit": limit,
     }
     chosen = {"recipe": recipe, "epochs": epochs, "dim": dim, "seed": seed, "device": device, "threads": threads}
+    others = opt.parse_settings(settings or ())
     share = opt.parse_contamination(contamination)
-    detection = _fit(source, example, reading, method, share, chosen, is_shown=not (quiet or json))
+    detection = _fit(source, example, reading, method, share, chosen, others, is_shown=not (quiet or json))
     with thread_limit(threads):
         files = detection.write(folder, force=force)
     if json:
@@ -104,6 +109,7 @@ def fit(
     seed: opt.Seed = None,
     device: opt.Device = None,
     threads: opt.Threads = None,
+    settings: opt.Settings = None,
     force: opt.Force = False,
     quiet: opt.Quiet = False,
     json: opt.Json = False,
@@ -124,8 +130,9 @@ def fit(
         "limit": limit,
     }
     chosen = {"recipe": recipe, "epochs": epochs, "dim": dim, "seed": seed, "device": device, "threads": threads}
+    others = opt.parse_settings(settings or ())
     share = opt.parse_contamination(contamination)
-    detection = _fit(source, example, reading, method, share, chosen, is_shown=not (quiet or json))
+    detection = _fit(source, example, reading, method, share, chosen, others, is_shown=not (quiet or json))
     detection.save(model)
     files = {"model": model}
     if json:
@@ -199,6 +206,7 @@ def _fit(
     method: str,
     contamination: float | str,
     chosen: dict[str, Any],
+    others: dict[str, Any],
     *,
     is_shown: bool,
 ) -> Detection:
@@ -210,6 +218,7 @@ def _fit(
     checked = "rsrae" if method == "auto" else method
     parameters = detector_class(checked)._get_param_names()
     settings = _detector_settings(checked, parameters, chosen)
+    settings |= _other_settings(checked, parameters, others, settings)
     samples = read_samples(source, example, reading)
     with thread_limit(chosen["threads"]), Training(is_shown=is_shown) as training:
         if "on_epoch" in parameters:
@@ -223,10 +232,9 @@ def _fit(
 
 
 def _detector_settings(method: str, parameters: list[str], chosen: dict[str, Any]) -> dict[str, Any]:
-    called = {"dim": "intrinsic_dim", "seed": "random_state", "threads": "n_threads"}
     settings = {}
     for option, value in chosen.items():
-        name = called.get(option, option)
+        name = _CALLED.get(option, option)
         if value is None:
             continue
         if name in parameters or option == "recipe":
@@ -234,6 +242,19 @@ def _detector_settings(method: str, parameters: list[str], chosen: dict[str, Any
         elif option not in ("seed", "threads"):  # nothing to seed; threads are limited from outside
             raise ParameterError(f"--{option} does not apply to method {method!r}; leave it out")
     return settings
+
+
+def _other_settings(
+    method: str, parameters: list[str], others: dict[str, Any], chosen: dict[str, Any]
+) -> dict[str, Any]:
+    known = [name for name in parameters if name not in ("contamination", *_OF_PYTHON)]
+    for name in others:
+        if name in chosen or name == "contamination":
+            option = next((option for option, called in _CALLED.items() if called == name), name)
+            raise ParameterError(f"--set {name}=...: there is --{option} for it")
+        if name not in known:
+            raise ParameterError(f"--set {name}=...: the settings of method {method!r} are {', '.join(known)}")
+    return others
 
 
 def _stem(source: str | None, example: str | None) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -107,6 +108,15 @@ Dim = Annotated[
 Seed = Annotated[int | None, typer.Option(help="Of all that is random; 0 unless given.", rich_help_panel=_MODEL)]
 Device = Annotated[str | None, typer.Option(help="Where to train: cpu, cuda, ...", rich_help_panel=_MODEL)]
 Threads = Annotated[int | None, typer.Option(help="How many processor threads to use.", rich_help_panel=_MODEL)]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        help="Any other setting of the method by its name in Python, such as rules=1; may be repeated.",
+        metavar="NAME=VALUE",
+        rich_help_panel=_MODEL,
+    ),
+]
 
 ModelFile = Annotated[Path, typer.Option("--model", "-m", help="The model file.", show_default=False)]
 Force = Annotated[bool, typer.Option("--force", help="Replace an earlier result.", rich_help_panel=_OUTPUT)]
@@ -124,6 +134,28 @@ OutFolder = Annotated[
     Path | None,
     typer.Option(help="The folder to make; default: SOURCE's name with -anomalies.", rich_help_panel=_OUTPUT),
 ]
+
+
+def parse_settings(texts: Sequence[str]) -> dict[str, Any]:
+    """Values by name, as in Python but written as JSON; a word needs no quotes, and a list becomes a tuple.
+
+    >>> parse_settings(["rules=1", "trim=auto", "intrinsic_dim=[2, 4]", "ranks=false"])
+    {'rules': 1, 'trim': 'auto', 'intrinsic_dim': (2, 4), 'ranks': False}
+    """
+    settings: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not (name and equals and value):
+            raise ParameterError(f"--set must be NAME=VALUE such as rules=1, not {text!r}")
+        if name in settings:
+            raise ParameterError(f"--set gives {name} twice; leave one of them out")
+        try:
+            settings[name] = json.loads(value)
+        except ValueError:
+            settings[name] = value
+        if isinstance(settings[name], list):
+            settings[name] = tuple(settings[name])
+    return settings
 
 
 def parse_contamination(text: str) -> float | str:

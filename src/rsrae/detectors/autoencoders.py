@@ -92,6 +92,9 @@ class AutoencoderDetector(NeuralDetector):
     column_weights : where there is a forest (``n_trees``) only: networks and neighbours are asked a second time, with
         columns that count by how far they tell what all said the first time, see :mod:`rsrae.detectors.telling`;
         neighbours are then sought among the rows that all found normal, and a quarter fewer are left out.
+    rules : tables scaled column by column, and several members, only: values far from what they foretell of each other
+        raise the score of their row, see :mod:`rsrae.detectors.rules`: by this share of the way there, and the less,
+        the less is foretold. 1 is for rows that may have been put together wrongly; 0 leaves it out.
     gross_values : tables scaled column by column, and several members, only: a value far outside the usual range of its
         column adds to the score of its row, see :mod:`rsrae.detectors.gross`.
     level_lengths : sparse rows only: take off a score half of what the length of the document explains of it, see
@@ -127,6 +130,7 @@ class AutoencoderDetector(NeuralDetector):
         n_alike: int = 0,
         equal_kinds: bool = False,
         column_weights: bool = False,
+        rules: float = 0.0,
         gross_values: bool = False,
         level_lengths: bool = False,
         encoder: nn.Module | None = None,
@@ -155,6 +159,7 @@ class AutoencoderDetector(NeuralDetector):
         self.n_alike = n_alike
         self.equal_kinds = equal_kinds
         self.column_weights = column_weights
+        self.rules = rules
         self.gross_values = gross_values
         self.level_lengths = level_lengths
         self.encoder = encoder
@@ -209,7 +214,7 @@ class AutoencoderDetector(NeuralDetector):
 
     def member_scores(self, X: Any) -> FloatArray:
         """The distance of each item to each member's reconstruction, before lengths are levelled and members are
-        combined, ``(members, n)``; neighbours come behind the networks, and what imitates them all comes last.
+        combined, ``(members, n)``; neighbours come behind the networks, then what imitates them all, then rules.
         """
         check_is_fitted(self, "offset_")
         return to_numpy(self._member_scores(self._check_rows(X, reset=False)))
@@ -368,6 +373,7 @@ class AutoencoderDetector(NeuralDetector):
             n_trees=self.n_trees if is_table else 0,
             n_alike=self.n_alike if is_ensemble and has_directions else 0,
             column_weights=self.column_weights and is_table and self.n_trees > 0,
+            rules=self.rules if is_table else 0.0,
             gross_values=self.gross_values and is_table,
             trim=self._trimmed_share(),
             near_middles=self.near_middles and is_table,

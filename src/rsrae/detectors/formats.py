@@ -16,6 +16,7 @@ BEFORE: dict[int, dict[str, Any]] = {
     5: {"gross_values": False},
     6: {"neighbor_distance": "to-mean", "column_weights": False},
     8: {"near_middles": False},
+    10: {"rules": 0.0},
 }
 
 

@@ -134,6 +134,7 @@ class NeuralDetector(BaseDetector):
             check_count("n_threads", self.n_threads)
         check_number("learning_rate", self.learning_rate)
         check_choice("unit_norm", self.unit_norm, ("auto", True, False))
+        check_choice("tame", self.tame, (True, False))
         try:
             torch.zeros(1, device=self.device).cpu()
         except (RuntimeError, AssertionError, TypeError) as error:

@@ -16,11 +16,12 @@ from rsrae.detectors.gross import GrossValues
 from rsrae.detectors.imitation import Imitation
 from rsrae.detectors.middles import Middles
 from rsrae.detectors.preprocessed import expect_shape, pack_rows, unpack_rows
+from rsrae.detectors.rules import Rules
 from rsrae.modelfile import Arrays
 from rsrae.networks.company import Company
 from rsrae.networks.neighbours import Neighbours
 
-Voter = Neighbours | Imitation | Company | GrossValues | Middles
+Voter = Neighbours | Imitation | Rules | Company | GrossValues | Middles
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ class Seats:
     to_each : whether a row is compared with each of its neighbours, or with their mean.
     column_weights : whether columns count by how far they tell what the members say, see
         :mod:`rsrae.detectors.telling`; only with a forest.
+    rules : how far what columns foretell of each other raises a score, if they foretell all; if zero, not at all.
     gross_values : whether values far outside the usual range of their column have one.
     trim : share of the rows, those that the networks find least normal, that neighbours are not sought among; or a
         function that estimates it from their scores.
@@ -47,6 +49,7 @@ class Seats:
     n_trees: int = 0
     n_alike: int = 0
     column_weights: bool = False
+    rules: float = 0.0
     gross_values: bool = False
     trim: float | Callable[[Tensor], float] = 0.0
     near_middles: bool = False
@@ -58,24 +61,26 @@ class Panel:
 
     Attributes
     ----------
-    combination : makes one score of those of the networks, the neighbours and the imitation, in this order.
-    neighbours, imitation : members without a network, or None.
+    combination : makes one score of those of the networks, the neighbours, the imitation and the rules, in this order.
+    neighbours, imitation, rules : members without a network, or None.
     company : evens out the combined score, or None.
     gross : adds to the combined score, or None.
-    weights : how much the values of a row count for networks and neighbours, as these see it, ``(width,)``, or None.
+    weights : how much the values of a row count for networks, neighbours and rules, as these see it, ``(width,)``, or
+        None.
     """
 
     combination: Combination
     neighbours: Neighbours | None = None
     imitation: Imitation | None = None
+    rules: Rules | None = None
     company: Company | None = None
     gross: GrossValues | None = None
     weights: Tensor | None = None
 
     @property
-    def members(self) -> Sequence[Neighbours | Imitation]:
+    def members(self) -> Sequence[Neighbours | Imitation | Rules]:
         """Those that are there, in the order of their scores."""
-        return [member for member in (self.neighbours, self.imitation) if member is not None]
+        return [member for member in (self.neighbours, self.imitation, self.rules) if member is not None]
 
     @property
     def correctors(self) -> Sequence[Company | GrossValues]:
@@ -95,6 +100,8 @@ class Panel:
             arrays |= _packed("neighbours.rows", self.neighbours.rows)
         if self.imitation is not None:
             arrays |= {f"forest.{name}": array for name, array in self.imitation.forest.arrays().items()}
+        if self.rules is not None:
+            arrays |= self.rules.arrays()
         if self.company is not None:
             arrays |= _packed("company.rows", self.company.rows)
             arrays["company.scores"] = self.company.scores.cpu().numpy()
@@ -111,7 +118,7 @@ class Panel:
         ``n_columns`` are those of the table, ``is_tame`` says whether they come tamed; ``width`` is that of a row as
         the networks see it.
         """
-        neighbours = imitation = company = gross = weights = None
+        neighbours = imitation = rules = company = gross = weights = None
         if seats.column_weights:
             weights = torch.from_numpy(expect_shape("columns.weights", arrays["columns.weights"], (width,))).to(device)
             if not (weights.is_floating_point() and bool((weights > 0).all() and weights.isfinite().all())):
@@ -122,15 +129,20 @@ class Panel:
         if seats.n_trees > 0:
             named = {name.removeprefix("forest."): array for name, array in arrays.items()}
             imitation = Imitation(Forest.restore(named, n_columns), n_columns)
+        if seats.rules > 0:
+            of_columns = None if weights is None else weights[:n_columns]
+            rules = Rules.restore(arrays, n_columns, weights=of_columns, device=device)
         if seats.n_alike > 0:
             rows = _unpacked("company.rows", arrays, width, device)
             scores = expect_shape("company.scores", arrays["company.scores"], (rows.shape[0],))
             company = Company(rows, torch.from_numpy(scores), seats.n_alike)
         if seats.gross_values:
             gross = GrossValues.restore(arrays, n_columns, is_tame=is_tame, device=device)
-        n_scores = len(seats.networks) + (neighbours is not None) + (imitation is not None)
-        combination = Combination.restore(arrays, n_scores, has_imitation=imitation is not None)
-        return cls(combination, neighbours, imitation, company, gross, weights)
+        n_scores = len(seats.networks) + sum(member is not None for member in (neighbours, imitation, rules))
+        combination = Combination.restore(
+            arrays, n_scores, has_imitation=imitation is not None, has_rules=rules is not None
+        )
+        return cls(combination, neighbours, imitation, rules, company, gross, weights)
 
 
 def _packed(name: str, rows: Tensor | sp.csr_array) -> Arrays:

@@ -18,6 +18,7 @@ from rsrae.detectors.gross import GrossValues
 from rsrae.detectors.imitation import MOST_SHOWN, Imitation
 from rsrae.detectors.middles import Middles
 from rsrae.detectors.panel import Panel, Seats, Voter
+from rsrae.detectors.rules import Rules
 from rsrae.detectors.telling import column_weights
 from rsrae.networks.company import Company
 from rsrae.networks.neighbours import Neighbours
@@ -27,7 +28,7 @@ from rsrae.scoring import LogLengths
 
 MOST_KEPT = 1_000  # rows among which neighbours are sought; drawn at random if more fit well
 MOST_KEPT_VALUES = 2**24  # of dense rows: large pictures are kept in smaller numbers
-MOST_GROUPED = 5_000  # rows that middles are found by
+MOST_LOOKED_AT = 5_000  # rows that middles and rules are found by
 # What all members say together tells better than the networks alone which rows are normal, so fewer are left out.
 LEFT_OUT_AGAIN = 0.75  # of those left out the first time
 
@@ -61,9 +62,12 @@ class PanelFitting:
 
     def fit(self, lengths: LogLengths | None) -> tuple[Panel, Tensor]:
         """The panel, and what it says of the rows; ``lengths`` are those of documents, if they are to be levelled."""
-        panel, scores = self._ask(None, lengths)
+        rules = None
+        if self.seats.rules > 0:
+            rules = Rules.fit(self._columns(self._some(torch.arange(self.X.shape[0]), MOST_LOOKED_AT)))
+        panel, scores = self._ask(rules, None, lengths)
         if self.seats.column_weights:
-            panel, scores = self._ask(self._weights(panel), lengths, panel.combination(scores, lengths))
+            panel, scores = self._ask(rules, self._weights(panel), lengths, panel.combination(scores, lengths))
         combined = panel.combination(scores, lengths)
         company = gross = None
         if self.seats.n_alike > 0:
@@ -76,7 +80,7 @@ class PanelFitting:
         return panel, panel.correct(combined, self.score_by(panel.correctors)) if panel.correctors else combined
 
     def _ask(
-        self, weights: Tensor | None, lengths: LogLengths | None, heard: Tensor | None = None
+        self, rules: Rules | None, weights: Tensor | None, lengths: LogLengths | None, heard: Tensor | None = None
     ) -> tuple[Panel, Tensor]:
         """A panel whose members have been chosen and taught one after another, and all their scores.
 
@@ -100,17 +104,24 @@ class PanelFitting:
             scores = torch.cat([scores, self.score_by([imitation])])
             kinds.append("imitation")
             combination = self._combination(scores, lengths, kinds)
-        return Panel(combination, neighbours, imitation, weights=weights), scores
+        if rules is not None:
+            rules = replace(rules, weights=None if weights is None else weights[: self.X.shape[1]])
+            scores = torch.cat([scores, self.score_by([rules])])
+            kinds.append("rules")
+            combination = self._combination(scores, lengths, kinds, of_rules=self.seats.rules * rules.reach)
+        return Panel(combination, neighbours, imitation, rules, weights=weights), scores
 
-    def _combination(self, scores: Tensor, lengths: LogLengths | None, kinds: Sequence[Kind]) -> Combination:
+    def _combination(
+        self, scores: Tensor, lengths: LogLengths | None, kinds: Sequence[Kind], *, of_rules: float = 0.0
+    ) -> Combination:
         of_neighbours = CHOSEN_NEIGHBOURS if self.seats.near_middles else 1.0
-        return Combination.fit(scores, lengths, kinds, of_neighbours=of_neighbours)
+        return Combination.fit(scores, lengths, kinds, of_neighbours=of_neighbours, of_rules=of_rules)
 
     def _first_heard(self, by_networks: Tensor) -> Tensor:
         """Which rows are normal, before there are neighbours."""
         if not self.seats.near_middles:
             return by_networks
-        shown = self._some(torch.arange(self.X.shape[0]), MOST_GROUPED)
+        shown = self._some(torch.arange(self.X.shape[0]), MOST_LOOKED_AT)
         scores = self.score_by([Middles.fit(self._dense_rows(shown), self.generator)])
         by_middles = Combination.fit(scores, None)(scores, None)
         both = torch.stack([by_networks, by_middles])

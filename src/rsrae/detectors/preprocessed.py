@@ -72,6 +72,7 @@ class PreprocessedDetector(BaseDetector):
 
     def _check_parameters(self) -> None:
         check_choice("unit_norm", self.unit_norm, ("auto", True, False))
+        check_choice("tame", self.tame, (True, False))
 
     # -- the contract ----------------------------------------------------------------------------------------------
 

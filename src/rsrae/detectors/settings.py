@@ -70,11 +70,17 @@ def _check_warm_up(value: Any) -> None:
         raise ParameterError(f"warm_up must be a share of the epochs in [0, 1], got {value}")
 
 
+def _check_rules(value: Any) -> None:
+    if isinstance(value, bool) or not (isinstance(value, (int, float)) and 0 <= value <= 1):
+        raise ParameterError(f"rules must be a share in [0, 1], got {value!r}")
+
+
 _CHECKS: dict[str, Callable[[Any], None]] = {
     "intrinsic_dim": _check_dimensions,
     "hidden": _check_widths,
     "trim": _check_trim,
     "warm_up": _check_warm_up,
+    "rules": _check_rules,
     "n_members": lambda value: check_count("n_members", value, or_auto=True),
     "n_neighbors": lambda value: check_count("n_neighbors", value, at_least=0),
     "n_trees": lambda value: check_count("n_trees", value, at_least=0),

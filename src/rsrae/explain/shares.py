@@ -179,7 +179,8 @@ def _feature_parts(detector: AutoencoderDetector, x: Tensor) -> tuple[Tensor, Te
     """What each feature of rows as the networks see them puts into their scores, ``(n, features)``, and the
     reconstructions, ``(members, n, m)``.
 
-    Without what imitates the other members, for its reasons are theirs, and without gross values.
+    Without what imitates the other members, for its reasons are theirs, and without gross values; with what breaks
+    rules between columns in the rows that have a higher score by it.
     """
     with torch.inference_mode():
         batch = x.unsqueeze(0).to(detector.device)
@@ -196,9 +197,16 @@ def _feature_parts(detector: AutoencoderDetector, x: Tensor) -> tuple[Tensor, Te
     if ranks is not None:  # a column and its ranks together
         parts, of_ranks = parts[..., : -len(ranks)], parts[..., -len(ranks) :]
         parts.index_add_(-1, torch.from_numpy(ranks.columns), of_ranks)
-    combined = detector.panel_.combination
-    in_units = (combined.weights / combined.spread)[: len(x_hat), None, None]
-    return (parts * in_units.cpu()).sum(dim=0), x_hat
+    panel = detector.panel_
+    in_units = (panel.combination.weights / panel.combination.spread).cpu()
+    total = (parts * in_units[: len(x_hat), None, None]).sum(dim=0)
+    if panel.rules is not None:
+        others = [member for member in panel.members if member is not neighbours]
+        scores = torch.cat([parts.sum(dim=-1), *(member.errors(batch, scored_by).cpu() for member in others)])
+        kept = 1 - panel.combination.weights[-1].cpu()
+        broken = kept * total + panel.rules.by_column(batch).cpu() * in_units[-1]
+        total = torch.where(panel.combination.is_raised(scores).unsqueeze(1), broken, total)
+    return total, x_hat
 
 
 def _parts(x: Tensor, x_hat: Tensor, scored_by: str) -> Tensor:

@@ -372,6 +372,8 @@ _CHANGES: tuple[tuple[str, dict[str, Value]], ...] = (
     ("table", {"ranks": False}),
     ("table", {"n_trees": 0}),
     ("table", {"column_weights": False}),
+    ("table", {"rules": 0.0}),
+    ("table", {"rules": 1.0}),
     ("table", {"gross_values": False}),
     ("table", {"n_members": 4}),
     ("", {"rsr_scope": "A"}),
