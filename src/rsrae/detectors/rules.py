@@ -44,7 +44,7 @@ class Rules:
     --------
     >>> rows = torch.randn(200, 1, generator=torch.Generator().manual_seed(0)) * torch.tensor([1.0, 1.0, -1.0])
     >>> Rules.fit(rows).errors(torch.tensor([[[1.0, 1.0, -1.0], [1.0, 1.0, 1.0]]]), "manhattan").round(decimals=1)
-    tensor([[0.1000, 5.0000]])
+    tensor([[0.1000, 4.2000]])
     """
 
     center: Tensor
