@@ -41,6 +41,7 @@ WRONG: list[tuple[tuple[str, ...], str]] = [
     ((*DETECT, "--limit", "0"), "limit must be at least 1, not 0"),
     ((*DETECT, "--size", "28"), "size does not apply to a table"),
     ((*DETECT, "--set", "rules"), "--set must be NAME=VALUE such as rules=1, not 'rules'"),
+    ((*DETECT, "--set", "trim=" + "[" * 20_000), "trim must be 'auto' or a share in [0, 1), got '[[["),
     ((*DETECT, "--set", "rules="), "--set must be NAME=VALUE"),
     ((*DETECT, "--set", "rules=1", "--set", "rules=0"), "--set gives rules twice"),
     ((*DETECT, "--set", "tame=7"), "tame must be one of True, False, got 7"),

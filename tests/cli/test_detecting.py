@@ -151,7 +151,7 @@ def test_every_recipe_runs(command: Command, orders_csv: Path) -> None:
 
 
 def test_any_setting_can_be_given_by_its_name_in_python(command: Command, orders_csv: Path) -> None:
-    given = ("--set", "rules=1", "--set", "intrinsic_dim=[0, 3]", "--set", "trim=auto", "--set", "ranks=false")
+    given = ("--set", "rules=1", "--set", "intrinsic_dim=[0, 3]", "--set", "trim=auto", "--set", "ranks=False")
     done = command("fit", "orders.csv", "--epochs", 1, *given, "-m", "m.rsrae", "-q")
     assert (done.code, done.err) == (0, "")
     detector = rsrae.load("m.rsrae")

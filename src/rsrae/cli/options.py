@@ -137,10 +137,10 @@ OutFolder = Annotated[
 
 
 def parse_settings(texts: Sequence[str]) -> dict[str, Any]:
-    """Values by name, as in Python but written as JSON; a word needs no quotes, and a list becomes a tuple.
+    """Values by name, as JSON or as Python writes its switches; a word needs no quotes, and a list becomes a tuple.
 
-    >>> parse_settings(["rules=1", "trim=auto", "intrinsic_dim=[2, 4]", "ranks=false"])
-    {'rules': 1, 'trim': 'auto', 'intrinsic_dim': (2, 4), 'ranks': False}
+    >>> parse_settings(["rules=1", "trim=auto", "intrinsic_dim=[2, 4]", "ranks=false", "tame=True"])
+    {'rules': 1, 'trim': 'auto', 'intrinsic_dim': (2, 4), 'ranks': False, 'tame': True}
     """
     settings: dict[str, Any] = {}
     for text in texts:
@@ -151,8 +151,8 @@ def parse_settings(texts: Sequence[str]) -> dict[str, Any]:
             raise ParameterError(f"--set gives {name} twice; leave one of them out")
         try:
             settings[name] = json.loads(value)
-        except ValueError:
-            settings[name] = value
+        except (ValueError, RecursionError):  # no JSON, or lists in lists without end
+            settings[name] = {"True": True, "False": False, "None": None}.get(value, value)
         if isinstance(settings[name], list):
             settings[name] = tuple(settings[name])
     return settings
