@@ -148,11 +148,23 @@ def _draw_dots(result: Result, axes: Any) -> None:
     axes.set_xticks(range(len(cases)), [case.replace(", ", "\n") for case in cases], fontsize=7)
     axes.set_xlim(-0.5, len(cases) - 0.5)
     axes.set_yscale("log")
-    axes.yaxis.set_major_formatter("{x:g}")
-    axes.yaxis.set_minor_formatter("{x:g}" if len(cases) == 1 else "")
+    _label_ticks(axes)
     axes.set_ylabel("seconds" if timings[0].unit == "s" else timings[0].unit)
     axes.grid(axis="y", which="both", alpha=0.2)
     axes.legend(fontsize=7, frameon=False)
+
+
+def _label_ticks(axes: Any) -> None:
+    """Few enough numbers at a logarithmic axis to read them, and several in any case."""
+    from matplotlib.ticker import LogLocator, MaxNLocator
+
+    low, high = axes.get_ylim()
+    if high < 5 * low:  # there may be no power of ten in between
+        axes.yaxis.set_major_locator(MaxNLocator(5))
+    else:
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 1_000 * low else (1,)))
+    axes.yaxis.set_major_formatter("{x:,.10g}")
+    axes.yaxis.set_minor_formatter("")
 
 
 def _draw_parts(result: Result, axes: Any) -> None:

@@ -399,3 +399,17 @@ def test_every_module_that_can_be_run_is_named_in_the_help() -> None:
 def test_the_command_refuses_a_benchmark_it_does_not_know() -> None:
     with pytest.raises(SystemExit):
         main(["no-such-benchmark"])
+
+
+@pytest.mark.parametrize("seconds", [(0.24, 0.33), (1.4, 24.0), (0.003, 5.0)])
+def test_an_axis_of_seconds_has_numbers_to_read(seconds: tuple[float, float]) -> None:
+    from matplotlib.figure import Figure
+
+    figure = Figure()
+    axes = figure.subplots()
+    axes.plot(seconds)
+    axes.set_yscale("log")
+    page._label_ticks(axes)
+    low, high = axes.get_ylim()
+    shown = [tick for tick in axes.get_yticks() if low <= tick <= high]
+    assert 3 <= len(shown) <= 8
