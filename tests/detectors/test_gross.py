@@ -27,6 +27,16 @@ def test_values_of_a_column_as_it_is_are_not_gross(draw: str, rng: np.random.Gen
     assert sum(gross_rows(getattr(rng, draw)(size=5_000))) <= 1
 
 
+def test_large_values_of_a_long_tail_are_not_gross_and_impossible_ones_are(rng: np.random.Generator) -> None:
+    prices = rng.lognormal(sigma=1.5, size=5_000)
+    assert sum(gross_rows(prices)) == 0
+    largest = prices.max()
+    assert gross_rows(prices, 2 * largest, 100 * largest, -largest) == [False, True, True]
+    # A scale that ends at zero, where most of its values lie: what is below it has no tail to come from.
+    visits = rng.poisson(0.5, size=2_000).astype(float)
+    assert gross_rows(visits, 8.0, -1.0, -3.0) == [False, False, True]
+
+
 def test_a_lone_value_is_gross_on_either_side_and_the_further_the_more(rng: np.random.Generator) -> None:
     column = rng.normal(size=1_000)
     assert gross_rows(column, 5.0, -5.0, 15.0, -15.0) == [False, False, True, True]
@@ -110,3 +120,15 @@ def test_steps_are_what_makes_a_value_ten_times_as_rare() -> None:
     assert gross.above.item() == pytest.approx(np.log(10), rel=0.01)
     limit = gross.high.item() + MOST_STEPS * gross.above.item()
     assert np.exp(-limit) == pytest.approx(1e-6, rel=0.05)
+
+
+def test_steps_grow_as_they_have_grown() -> None:
+    # The tail of 1 / (1 - u) is ten times as long with every step; from the median to one in ten it goes from 2 to 10.
+    pareto = 1 / np.linspace(1, 0, 100_001)[:-1]
+    gross = GrossValues.fit(torch.from_numpy(pareto)[:, None], SCORES, is_tame=False)
+    last, before = 100 - 10, (10 - 2) / np.log10(5)
+    assert gross.above.item() == pytest.approx(last * last / before, rel=0.01)
+    # That of a normal column gets shorter, and is taken to stay as it is.
+    usual = torch.distributions.Normal(0.0, 1.0).icdf(torch.linspace(0, 1, 10_001)[1:-1].double())[:, None]
+    normal = GrossValues.fit(usual, SCORES, is_tame=False)
+    assert normal.above.item() == pytest.approx(2.326 - 1.282, abs=0.01)

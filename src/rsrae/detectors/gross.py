@@ -5,11 +5,14 @@ thirty deviations away, in one column of ten, is hardly more than what ten colum
 explains it, and often it is an error: a decimal point, a unit, a number that stands for "not known".
 
 How far out is too far depends on the tail. That of an exponential distribution gets on by the same step every time a
-value becomes ten times as rare; the step from one value in ten to one in a hundred is known well from the rows. A value
-is gross if such a tail would reach it in one row of a million.
+value becomes ten times as rare; the step from one value in ten to one in a hundred is known well from the rows. Longer
+tails (of sizes, prices, counts) get on by longer and longer steps: if the last one known was longer than the one before
+it, so much longer still are those to come. A value is gross if such a tail would reach it in one row of a million.
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 import numpy.typing as npt
@@ -20,8 +23,10 @@ from rsrae.detectors.preprocessed import expect_shape
 from rsrae.modelfile import Arrays
 from rsrae.networks.batches import Batch
 
-TAILS = (0.01, 0.1, 0.9, 0.99)
+TAILS = (0.01, 0.1, 0.5, 0.9, 0.99)
+TO_ONE_IN_TEN = math.log10(5)  # steps from the median, which one row in two lies beyond
 MOST_STEPS = 4  # from one row in a hundred to one in a million
+MOST_GROWTH = 10.0  # of a step; a tail all of whose steps grew so would have no mean
 SHORTEST_STEP = 0.1  # of the usual range, where values are rounded or end abruptly
 UNBOUNDED = 1e300  # a model file holds no infinity
 FEWEST_ROWS, FEWEST_VALUES = 30, 10  # that tails can be told from: of all, of those unlike most
@@ -34,7 +39,7 @@ class GrossValues:
     Parameters
     ----------
     low, high : the usual range of each column, scaled but not tamed, ``(columns,)``; without end if unknown.
-    below, above : the step of the tail on either side of it, ``(columns,)``.
+    below, above : the step that the tail on either side goes on with, ``(columns,)``.
     weight : the score of a row with a value e times as far out as a gross one must be.
     is_tame : whether the rows come tamed.
 
@@ -117,7 +122,17 @@ def _tails(values: npt.NDArray[np.float64]) -> tuple[float, float, float, float]
         values = values[values != middle]
         if len(values) < FEWEST_VALUES:
             return unknown
-    outer_low, inner_low, inner_high, outer_high = np.quantile(values, TAILS)
+    outer_low, inner_low, center, inner_high, outer_high = np.quantile(values, TAILS)
     low, high = min(outer_low, middle), max(outer_high, middle)
     shortest = SHORTEST_STEP * (high - low)
-    return low, high, max(inner_low - outer_low, shortest), max(outer_high - inner_high, shortest)
+    below = _next_step(inner_low - outer_low, center - inner_low)
+    above = _next_step(outer_high - inner_high, inner_high - center)
+    return low, high, max(below, shortest), max(above, shortest)
+
+
+def _next_step(step: float, to_one_in_ten: float) -> float:
+    """Of a tail, from the last step known and how far it is from the median to one value in ten."""
+    if to_one_in_ten == 0:
+        return step
+    step_before = max(to_one_in_ten / TO_ONE_IN_TEN, step / MOST_GROWTH)
+    return step * max(step / step_before, 1.0)
