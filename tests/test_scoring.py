@@ -52,11 +52,10 @@ def test_the_euclidean_distance_survives_a_square_that_rounding_made_negative() 
 
 
 def test_location_and_spread_ignore_a_few_wild_scores() -> None:
-    scores = torch.cat([torch.linspace(-1, 1, 101), torch.full((20,), 1e9)]).repeat(2, 1)
+    scores = torch.cat([torch.linspace(-1, 1, 101), torch.full((20,), 1e9)])
     location, spread = robust_location_and_spread(scores)
-    assert location.shape == spread.shape == (2,)
-    assert (location.abs() < 0.3).all()
-    assert (spread < 1).all()
+    assert location.abs() < 0.3
+    assert spread < 1
 
 
 def test_scores_that_are_all_equal_have_spread_one() -> None:

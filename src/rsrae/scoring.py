@@ -63,14 +63,11 @@ def euclidean_distance(square_residual: Tensor) -> Tensor:
 
 
 def robust_location_and_spread(scores: Tensor) -> tuple[Tensor, Tensor]:
-    """Median and median absolute deviation along the last axis; a spread of zero becomes one.
+    """Median and median absolute deviation of one member's scores; a spread of zero becomes one.
 
     >>> robust_location_and_spread(torch.tensor([1.0, 2.0, 3.0, 4.0, 100.0]))
     (tensor(3.), tensor(1.))
     """
-    if scores.ndim > 1:  # one after another: a median takes twice the memory of what it is of
-        each = [robust_location_and_spread(row) for row in scores]
-        return torch.stack([location for location, _ in each]), torch.stack([spread for _, spread in each])
     location = scores.median()
     spread = (scores - location).abs().median()
     return location, torch.where(spread > 0, spread, torch.ones_like(spread))

@@ -50,14 +50,28 @@ def test_neighbours_may_have_more_to_say() -> None:
 
 
 def test_an_imitation_can_talk_nothing_down_unless_an_older_model_lets_it() -> None:
-    others, imitation = torch.tensor([2.0, 3.0, 9.0, 9.0, 9.0, 3.5]), torch.tensor([-4.0, 0.0, 0.0, 5.0, 12.0, 3.4])
-    weights, zero, one = torch.tensor([0.6, 0.4]), torch.zeros(2), torch.ones(2)
+    others = torch.tensor([2.0, 3.0, 9.0, 9.0, 9.0, 3.5], dtype=torch.float64)
+    imitation = torch.tensor([-4.0, 0.0, 0.0, 5.0, 12.0, 3.4], dtype=torch.float64)
+    weights, zero, one = torch.tensor([0.6, 0.4], dtype=torch.float64), torch.zeros(2), torch.ones(2)
     combined = Combination(zero, one, weights, undisputed=3.0)(torch.stack([others, imitation]), None)
     mean = 0.6 * others + 0.4 * imitation
     expected = [mean[0], mean[1], mean[2] + 0.4 * 6, 9.0, mean[4], 3.5]
-    torch.testing.assert_close(combined, torch.tensor(expected))
+    torch.testing.assert_close(combined, torch.tensor(expected, dtype=torch.float64))
     combined = Combination(zero, one, weights, undisputed=EVERYTHING)(torch.stack([others, imitation]), None)
     torch.testing.assert_close(combined, mean.maximum(others))
+
+
+def test_scores_in_single_precision_member_by_member_are_combined_as_a_matrix_of_double_is(
+    rng: np.random.Generator,
+) -> None:
+    scores = torch.from_numpy(rng.gamma(1.0, size=(3, 101))).float()
+    lengths = rng.normal(size=101)
+    for given in (None, lengths):
+        apart, together = Combination.fit(list(scores), given), Combination.fit(scores.double(), given)
+        assert torch.equal(apart(list(scores), given), together(scores.double(), given))
+        assert apart.arrays().keys() == together.arrays().keys()
+        for name, values in together.arrays().items():
+            np.testing.assert_array_equal(apart.arrays()[name], values, strict=True)
 
 
 def test_half_of_what_the_length_explains_is_taken_off(rng: np.random.Generator) -> None:

@@ -250,7 +250,7 @@ class AutoencoderDetector(NeuralDetector):
         n_combined = len(panel.combination.weights)
         with limited_threads(1):  # there is next to nothing left to compute, and waking threads on a busy machine costs
             combined = panel.combination(scores[:n_combined], lengths)
-            return to_numpy(panel.correct(combined, scores[n_combined:]))
+            return to_numpy(panel.correct(combined, scores[n_combined:].double()))
 
     def _train(self, X: Rows) -> FloatArray | None:
         for name, losses in self._run(make_rows(X, self.preprocessor_, device=self.device)).losses.items():
@@ -497,7 +497,9 @@ class AutoencoderDetector(NeuralDetector):
 
     def _member_scores(self, X: Rows, n_threads: int | None = None) -> Tensor:
         members = [*self._networks_for(X), *self.panel_.members]
-        return self._scores_by(members, X, n_threads, weights=self.panel_.weights)
+        scores = self._scores_by(members, X, n_threads, weights=self.panel_.weights)
+        with limited_threads(1):
+            return scores.double()
 
     def _networks_for(self, X: Rows) -> list[Network]:
         return self._scoring_networks() if sp.issparse(X) else self.networks_
@@ -507,9 +509,7 @@ class AutoencoderDetector(NeuralDetector):
     ) -> Tensor:
         # Dense rows come in even blocks, sparse ones in double precision: a row scores the same in any company.
         rows: AnyRows = self._rows_to_score(X) if sp.issparse(X) else self._dense_rows(X)
-        scores = self._errors(members, rows, n_threads, weights)
-        with limited_threads(1):
-            return scores.double()
+        return self._errors(members, rows, n_threads, weights)
 
     def _dense_rows(self, X: npt.NDArray[Any]) -> DenseRows:
         return DenseRows(X, self.preprocessor_, device=self.device, cache=False, even=True)

@@ -17,6 +17,7 @@ Kind = Literal["point", "subspace", "neighbours", "imitation", "rules"]
 # How much more neighbours say than networks, where they were chosen with care (docs/decisions/0019-middles.md).
 CHOSEN_NEIGHBOURS = 3.0
 EVERYTHING = -torch.finfo(torch.float32).max  # is undisputed; a model file holds finite numbers only
+Scores = Tensor | Sequence[Tensor]  # of each member, ``(rows,)``; of a million rows they are large, so no copy is made
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Combination:
     @classmethod
     def fit(
         cls,
-        scores: Tensor,
+        scores: Scores,
         lengths: LogLengths | None,
         kinds: Sequence[Kind] | None = None,
         *,
@@ -61,30 +62,35 @@ class Combination:
         """
         trend = None
         if lengths is not None:
+            scores = _as_matrix(scores)
             trend = LengthTrend.fit(scores, lengths)
             scores = trend.remove(scores, lengths)
-        weights = scores.new_tensor(_weights(kinds or ["subspace"] * len(scores), of_neighbours, of_rules))
+        device = scores[0].device
+        said = _weights(kinds or ["subspace"] * len(scores), of_neighbours, of_rules)
+        weights = torch.tensor(said, dtype=torch.float64, device=device)
         if len(scores) == 1:
             return cls(torch.zeros_like(weights), torch.ones_like(weights), weights, trend)
-        location, spread = robust_location_and_spread(scores)
+        # One after another: a median takes twice the memory of what it is of.
+        each = [robust_location_and_spread(of_one.double()) for of_one in scores]
+        location, spread = (torch.stack(parts) for parts in zip(*each, strict=True))
         undisputed = EVERYTHING if "imitation" in (kinds or []) else None
         return cls(location, spread, weights, trend, undisputed, "rules" in (kinds or []))
 
-    def __call__(self, scores: Tensor, lengths: LogLengths | None) -> Tensor:
+    def __call__(self, scores: Scores, lengths: LogLengths | None) -> Tensor:
         """One score a row, ``(members, rows) -> (rows,)``."""
         if self.trend is not None and lengths is not None:
-            scores = self.trend.remove(scores, lengths)
+            scores = self.trend.remove(_as_matrix(scores), lengths)
         combined = self._averaged(scores)
         return combined + self._raised(scores, combined) if self.has_rules else combined
 
-    def is_raised(self, scores: Tensor) -> Tensor:
+    def is_raised(self, scores: Scores) -> Tensor:
         """Which rows of a table have a higher score by the rules, ``(members, rows) -> (rows,)``."""
         return self._raised(scores, self._averaged(scores)) > 0
 
-    def _averaged(self, scores: Tensor) -> Tensor:
+    def _averaged(self, scores: Scores) -> Tensor:
         """What all members but the rules say."""
-        weights = self.weights.to(scores)
-        combined = torch.zeros_like(scores[0])
+        weights = self.weights.to(scores[0].device)
+        combined = torch.zeros_like(scores[0], dtype=torch.float64)
         n_averaged = len(scores) - self.has_rules
         # One after another: how a sum over members is vectorised depends on the number of rows.
         for k in range(n_averaged):
@@ -95,11 +101,12 @@ class Combination:
             combined += standardised * weights[k]
         return combined
 
-    def _raised(self, scores: Tensor, averaged: Tensor) -> Tensor:
-        return (self._standardised(scores, -1) - averaged).clamp_min_(0) * self.weights[-1].to(scores)
+    def _raised(self, scores: Scores, averaged: Tensor) -> Tensor:
+        return (self._standardised(scores, -1) - averaged).clamp_min_(0) * self.weights[-1].to(averaged)
 
-    def _standardised(self, scores: Tensor, k: int) -> Tensor:
-        return (scores[k] - self.location[k].to(scores)) / self.spread[k].to(scores)
+    def _standardised(self, scores: Scores, k: int) -> Tensor:
+        of_one = scores[k].double()
+        return (of_one - self.location[k].to(of_one)) / self.spread[k].to(of_one)
 
     def arrays(self) -> Arrays:
         """Everything learned, for the model file."""
@@ -128,6 +135,10 @@ class Combination:
         if undisputed is not None and math.isnan(undisputed):
             raise ValueError(f"an imitation cannot be held to {undisputed}")
         return cls(found["location"], found["spread"], found["weights"], trend, undisputed, has_rules)
+
+
+def _as_matrix(scores: Scores) -> Tensor:
+    return (scores if isinstance(scores, Tensor) else torch.stack(list(scores))).double()
 
 
 def _weights(kinds: Sequence[Kind], of_neighbours: float, of_rules: float) -> list[float]:

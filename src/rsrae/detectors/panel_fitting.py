@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from rsrae.detectors.base import Rows
-from rsrae.detectors.combination import CHOSEN_NEIGHBOURS, Combination, Kind
+from rsrae.detectors.combination import CHOSEN_NEIGHBOURS, Combination, Kind, Scores
 from rsrae.detectors.gross import GrossValues
 from rsrae.detectors.imitation import MOST_SHOWN, Imitation
 from rsrae.detectors.middles import Middles
@@ -65,10 +65,9 @@ class PanelFitting:
         rules = None
         if self.seats.rules > 0:
             rules = Rules.fit(self._columns(self._some(torch.arange(self.X.shape[0]), MOST_LOOKED_AT)))
-        panel, scores = self._ask(rules, None, lengths)
+        panel, combined = self._ask(rules, None, lengths)
         if self.seats.column_weights:
-            panel, scores = self._ask(rules, self._weights(panel), lengths, panel.combination(scores, lengths))
-        combined = panel.combination(scores, lengths)
+            panel, combined = self._ask(rules, self._weights(panel), lengths, combined)
         company = gross = None
         if self.seats.n_alike > 0:
             shown = self._some(torch.arange(self.X.shape[0]), MOST_KEPT)
@@ -77,16 +76,18 @@ class PanelFitting:
             shown = torch.arange(0, self.X.shape[0], -(-self.X.shape[0] // MOST_SHOWN))
             gross = GrossValues.fit(self._columns(shown), combined, is_tame=self.preprocessor.tame)
         panel = replace(panel, company=company, gross=gross)
-        return panel, panel.correct(combined, self.score_by(panel.correctors)) if panel.correctors else combined
+        if panel.correctors:
+            combined = panel.correct(combined, self.score_by(panel.correctors).double())
+        return panel, combined
 
     def _ask(
         self, rules: Rules | None, weights: Tensor | None, lengths: LogLengths | None, heard: Tensor | None = None
     ) -> tuple[Panel, Tensor]:
-        """A panel whose members have been chosen and taught one after another, and all their scores.
+        """A panel whose members have been chosen and taught one after another, and what they say together.
 
         ``heard`` is what a panel before this one has said of the rows, if there was one.
         """
-        scores = self.by_networks(weights)
+        scores = list(self.by_networks(weights))
         kinds = list(self.seats.networks)
         combination = Combination.fit(scores, lengths, kinds)
         neighbours = imitation = None
@@ -96,23 +97,23 @@ class PanelFitting:
             else:
                 rows = self._normal_rows(heard, LEFT_OUT_AGAIN)
             neighbours = Neighbours(rows, self.seats.n_neighbors, to_each=self.seats.to_each, weights=weights)
-            scores = torch.cat([scores, self.score_by([neighbours])])
+            scores += self.score_by([neighbours])
             kinds.append("neighbours")
             combination = self._combination(scores, lengths, kinds)
         if self.seats.n_trees > 0:
             imitation = self._imitation(combination(scores, lengths))
-            scores = torch.cat([scores, self.score_by([imitation])])
+            scores += self.score_by([imitation])
             kinds.append("imitation")
             combination = self._combination(scores, lengths, kinds)
         if rules is not None:
             rules = replace(rules, weights=None if weights is None else weights[: self.X.shape[1]])
-            scores = torch.cat([scores, self.score_by([rules])])
+            scores += self.score_by([rules])
             kinds.append("rules")
             combination = self._combination(scores, lengths, kinds, of_rules=self.seats.rules * rules.reach)
-        return Panel(combination, neighbours, imitation, rules, weights=weights), scores
+        return Panel(combination, neighbours, imitation, rules, weights=weights), combination(scores, lengths)
 
     def _combination(
-        self, scores: Tensor, lengths: LogLengths | None, kinds: Sequence[Kind], *, of_rules: float = 0.0
+        self, scores: Scores, lengths: LogLengths | None, kinds: Sequence[Kind], *, of_rules: float = 0.0
     ) -> Combination:
         of_neighbours = CHOSEN_NEIGHBOURS if self.seats.near_middles else 1.0
         return Combination.fit(scores, lengths, kinds, of_neighbours=of_neighbours, of_rules=of_rules)
