@@ -41,6 +41,32 @@ def test_a_column_that_is_mostly_one_value_is_scaled_by_the_others() -> None:
     assert 0.5 < scale[0] <= 4
 
 
+def test_the_spread_of_a_column_with_a_pile_does_not_hang_on_where_the_third_quartile_falls(
+    rng: np.random.Generator,
+) -> None:
+    others = rng.uniform(0, 255, size=1000)  # as the pixels of a corner: the paper, and now and then a stroke
+    spreads = []
+    for share in (0.24, 0.26, 0.3, 0.4, 0.49):
+        column = np.zeros((1000, 1))
+        column[: round(1000 * share), 0] = others[: round(1000 * share)]
+        spreads.append(robust_center_and_scale(column)[1][0])
+    assert max(spreads) < 2 * min(spreads)
+
+
+def test_wild_values_beside_a_pile_do_not_become_the_spread() -> None:
+    column = np.zeros((100, 1))
+    column[:25, 0] = np.linspace(1, 2, 25)
+    column[25:40, 0] = 1e9
+    _, scale = robust_center_and_scale(column)
+    assert 0.5 < scale[0] < 2
+
+
+def test_yes_and_no_keep_the_spread_of_their_quartiles() -> None:
+    column = np.repeat([0.0, 1.0], [60, 40])[:, None]
+    _, scale = robust_center_and_scale(column)
+    assert scale[0] == pytest.approx(1 / 1.349, rel=1e-3)
+
+
 def test_a_single_value_that_differs_still_gives_a_spread() -> None:
     X = np.zeros((1000, 1))
     X[0, 0] = 7.0

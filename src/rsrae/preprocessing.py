@@ -231,8 +231,9 @@ def robust_center_and_scale(
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Median and interquartile range of each column, the latter as the standard deviation of a normal would be.
 
-    A column more than half of whose values are equal has no interquartile range; its spread is then taken from
-    the values that differ from the median, and a constant column has spread one.
+    Where more than half of the values of a column are equal, quartiles say little of how far the others lie. The spread
+    is then at least that of a column whose other values lie as far from the pile as the median of them; if there is no
+    interquartile range at all, it is taken from the others alone. A constant column has spread one.
 
     >>> center, scale = robust_center_and_scale(np.array([[0.0], [1.0], [2.0], [3.0], [1e9]]))
     >>> float(center[0]), round(float(scale[0]), 3)
@@ -244,10 +245,13 @@ def robust_center_and_scale(
     for column in range(X.shape[1]):
         values = sample[:, column].astype(np.float64)
         low, center[column], high = np.quantile(values, [0.25, 0.5, 0.75])
+        deviations = np.abs(values - center[column])
+        differ = deviations > 0
         if high > low:
             scale[column] = (high - low) / NORMAL_IQR
-        elif np.any(values != center[column]):
-            deviations = np.abs(values - center[column])
+            if 2 * differ.sum() < len(values):
+                scale[column] = max(scale[column], np.median(deviations[differ]) * np.sqrt(differ.mean()))
+        elif differ.any():
             bounded = np.minimum(deviations, np.quantile(deviations, 0.99))
             unit = max(1.0, bounded.max() / 1e150)  # whose square is a number
             scale[column] = unit * np.sqrt(np.mean((bounded / unit) ** 2)) or deviations.max()

@@ -14,11 +14,11 @@ from rsrae.paper.protocol import OutlierChoice, Recipe
 CODE_VERSIONS: dict[Recipe, int] = {"paper": 1, "authors": 1, "default": 2}
 """Raised by hand whenever a change makes a recipe's results differ: cells of an older version are computed anew."""
 
-TABLE_VERSIONS: dict[Recipe, int] = {**CODE_VERSIONS, "default": 3}
+TABLE_VERSIONS: dict[Recipe, int] = {**CODE_VERSIONS, "paper": 2, "default": 4}
 """The same for the ADBench tables alone."""
 
 OWN_VERSIONS: dict[str, dict[str, int]] = {
-    "rsrae": {"table": 11, "features": 6, "documents": 6, "images": 2},
+    "rsrae": {"table": 12, "features": 6, "documents": 6, "images": 2},
     "rsrae-views": {"images": 3},
 }
 """The same for our defaults, and not for the methods that see the data as they do, by the kind of the data."""
