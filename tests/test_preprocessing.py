@@ -61,6 +61,13 @@ def test_wild_values_beside_a_pile_do_not_become_the_spread() -> None:
     assert 0.5 < scale[0] < 2
 
 
+def test_the_largest_numbers_there_are_beside_a_pile_have_a_spread() -> None:
+    column = np.zeros((100, 1))
+    column[:40, 0] = np.finfo(np.float64).max
+    _, scale = robust_center_and_scale(column)
+    assert np.isfinite(scale[0])
+
+
 def test_yes_and_no_keep_the_spread_of_their_quartiles() -> None:
     column = np.repeat([0.0, 1.0], [60, 40])[:, None]
     _, scale = robust_center_and_scale(column)

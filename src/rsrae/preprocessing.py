@@ -250,7 +250,8 @@ def robust_center_and_scale(
         if high > low:
             scale[column] = (high - low) / NORMAL_IQR
             if 2 * differ.sum() < len(values):
-                scale[column] = max(scale[column], np.median(deviations[differ]) * np.sqrt(differ.mean()))
+                half = np.median(deviations[differ] / 2)  # of halves: a median adds two values up
+                scale[column] = max(scale[column], 2 * half * np.sqrt(differ.mean()))
         elif differ.any():
             bounded = np.minimum(deviations, np.quantile(deviations, 0.99))
             unit = max(1.0, bounded.max() / 1e150)  # whose square is a number
