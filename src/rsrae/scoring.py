@@ -73,6 +73,16 @@ def robust_location_and_spread(scores: Tensor) -> tuple[Tensor, Tensor]:
     return location, torch.where(spread > 0, spread, torch.ones_like(spread))
 
 
+def standardised(scores: Tensor) -> Tensor:
+    """One member's scores on the scale that all can be compared on, in double precision.
+
+    >>> standardised(torch.tensor([1.0, 2.0, 3.0, 4.0, 100.0])).tolist()
+    [-2.0, -1.0, 0.0, 1.0, 97.0]
+    """
+    location, spread = robust_location_and_spread(scores.double())
+    return (scores.double() - location) / spread
+
+
 @dataclass(frozen=True)
 class LengthTrend:
     """What the length of a document explains of its score.

@@ -73,11 +73,11 @@ class AutoencoderDetector(NeuralDetector):
         tables scaled column by column, where starts matter most and members are cheap. Neighbours weigh as much as all
         of them (three times as much with ``near_middles``), and a forest as much as all other members.
     n_neighbors : k of one more member, which has no network: it scores an item by its distance to its k nearest among
-        the rows that the networks find normal (all but ``trim``; at most 1,000, which the model file then holds); 0
-        leaves it out.
+        the rows that the networks find normal (all but ``trim``; at most 1,000, which the model file then holds), the
+        strictest kind of them deciding where kinds are told apart (``equal_kinds``); 0 leaves it out.
     near_middles : with neighbours, and tables scaled column by column, only: which rows are normal enough to be
-        neighbours is asked of the networks and of the middles of large groups of rows, see
-        :mod:`rsrae.detectors.middles`.
+        neighbours is asked of the networks and of the middles of large groups of rows, and the stricter of the two
+        decides, see :mod:`rsrae.detectors.middles`.
     neighbor_distance : "to-mean": to the mean of these k; "to-each": the mean of the distances to each of them; "auto":
         to each for tables scaled column by column, to their mean elsewhere.
     ranks : tables scaled column by column only, and not with an encoder of your own: the networks see each column

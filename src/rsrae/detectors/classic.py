@@ -55,7 +55,7 @@ class LOF(PreprocessedDetector):
     def _fit_matrix(self, X: Matrix) -> None:
         self.index_ = NearestOthers(X, self.n_neighbors)
         distances, neighbours = self.index_.find(X)
-        self.reach_ = distances[:, -1]
+        self.reach_ = distances[:, -1].copy()
         self.density_ = self._density(distances, neighbours)
 
     def _score_matrix(self, X: Matrix) -> FloatArray:

@@ -1,9 +1,9 @@
 """How far a row of a table is from the middle of any large group of rows.
 
-It says which rows to trust when neighbours are sought (docs/decisions/0019-middles.md). Anomalies that lie together are
-each other's neighbours, and a network that has room for them reproduces them, so neither finds them strange. But they
-are few: where rows are put in groups, theirs is none of the large ones. Grouping is partly chance, so it is done
-several times.
+It says which rows not to trust when neighbours are sought (docs/decisions/0019-middles.md, 0024-normal-to-all.md).
+Anomalies that lie together are each other's neighbours, and a network that has room for them reproduces them, so
+neither finds them strange. But they are few: where rows are put in groups, theirs is none of the large ones. Grouping
+is partly chance, so it is done several times.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rsrae.networks.batches import Batch, SparseBatch
 from rsrae.scoring import distance
 
 N_GROUPS = 16
-N_GROUPINGS = 3
+N_GROUPINGS = 9
 FEWEST_ROWS = 20  # of a group, on average
 LARGE = 0.7  # share of the rows that the largest groups, together, hold at least
 ROUNDS = 30  # of k-means, at most

@@ -37,10 +37,10 @@ class Seats:
         :mod:`rsrae.detectors.telling`; only with a forest.
     rules : how far what columns foretell of each other raises a score, if they foretell all; if zero, not at all.
     gross_values : whether values far outside the usual range of their column have one.
-    trim : share of the rows, those that the networks find least normal, that neighbours are not sought among; or a
-        function that estimates it from their scores.
-    near_middles : whether that is asked of the middles of large groups too, see :mod:`rsrae.detectors.middles`; then
-        neighbours have more to say.
+    trim : share of the rows that neighbours are not sought among: those that the networks find least normal, by the
+        kind of network that is strictest with a row; or a function that estimates it from what these say.
+    near_middles : whether that is asked of the middles of large groups too, as one more kind, see
+        :mod:`rsrae.detectors.middles`; then neighbours have more to say.
     """
 
     networks: tuple[Kind, ...]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -24,12 +25,13 @@ from rsrae.networks.company import Company
 from rsrae.networks.neighbours import Neighbours
 from rsrae.networks.rows import DenseRows
 from rsrae.preprocessing import Preprocessor
-from rsrae.scoring import LogLengths
+from rsrae.scoring import LogLengths, standardised
 
 MOST_KEPT = 1_000  # rows among which neighbours are sought; drawn at random if more fit well
 MOST_KEPT_VALUES = 2**24  # of dense rows: large pictures are kept in smaller numbers
+GROUPINGS_AT_ONCE = 3  # that are asked about all rows: what one says of a million is large
 MOST_LOOKED_AT = 5_000  # rows that middles and rules are found by
-# What all members say together tells better than the networks alone which rows are normal, so fewer are left out.
+# What all members say together tells better than networks and middles alone which rows are normal: fewer are left out.
 LEFT_OUT_AGAIN = 0.75  # of those left out the first time
 
 
@@ -65,9 +67,11 @@ class PanelFitting:
         rules = None
         if self.seats.rules > 0:
             rules = Rules.fit(self._columns(self._some(torch.arange(self.X.shape[0]), MOST_LOOKED_AT)))
-        panel, combined = self._ask(rules, None, lengths)
+        panel, combined, heard = self._ask(rules, None, lengths)
         if self.seats.column_weights:
-            panel, combined = self._ask(rules, self._weights(panel), lengths, combined)
+            if heard is not None:
+                heard = _strictest([heard, combined])
+            panel, combined, _ = self._ask(rules, self._weights(panel), lengths, heard)
         company = gross = None
         if self.seats.n_alike > 0:
             shown = self._some(torch.arange(self.X.shape[0]), MOST_KEPT)
@@ -82,24 +86,23 @@ class PanelFitting:
 
     def _ask(
         self, rules: Rules | None, weights: Tensor | None, lengths: LogLengths | None, heard: Tensor | None = None
-    ) -> tuple[Panel, Tensor]:
-        """A panel whose members have been chosen and taught one after another, and what they say together.
+    ) -> tuple[Panel, Tensor, Tensor | None]:
+        """A panel whose members have been chosen and taught one after another, what they say together, and how strange
+        rows were when neighbours were chosen.
 
-        ``heard`` is what a panel before this one has said of the rows, if there was one.
+        ``heard`` says the last, if there was a panel before this one.
         """
         scores = list(self.by_networks(weights))
         kinds = list(self.seats.networks)
-        combination = Combination.fit(scores, lengths, kinds)
         neighbours = imitation = None
         if self.seats.n_neighbors > 0:
-            if heard is None:
-                rows = self._normal_rows(self._first_heard(combination(scores, lengths)))
-            else:
-                rows = self._normal_rows(heard, LEFT_OUT_AGAIN)
+            part = 1.0 if heard is None else LEFT_OUT_AGAIN
+            heard = self._first_heard(scores, lengths) if heard is None else heard
+            rows = self._normal_rows(heard, part)
             neighbours = Neighbours(rows, self.seats.n_neighbors, to_each=self.seats.to_each, weights=weights)
             scores += self.score_by([neighbours])
             kinds.append("neighbours")
-            combination = self._combination(scores, lengths, kinds)
+        combination = self._combination(scores, lengths, kinds)
         if self.seats.n_trees > 0:
             imitation = self._imitation(combination(scores, lengths))
             scores += self.score_by([imitation])
@@ -110,7 +113,8 @@ class PanelFitting:
             scores += self.score_by([rules])
             kinds.append("rules")
             combination = self._combination(scores, lengths, kinds, of_rules=self.seats.rules * rules.reach)
-        return Panel(combination, neighbours, imitation, rules, weights=weights), combination(scores, lengths)
+        panel = Panel(combination, neighbours, imitation, rules, weights=weights)
+        return panel, combination(scores, lengths), heard
 
     def _combination(
         self, scores: Scores, lengths: LogLengths | None, kinds: Sequence[Kind], *, of_rules: float = 0.0
@@ -118,15 +122,29 @@ class PanelFitting:
         of_neighbours = CHOSEN_NEIGHBOURS if self.seats.near_middles else 1.0
         return Combination.fit(scores, lengths, kinds, of_neighbours=of_neighbours, of_rules=of_rules)
 
-    def _first_heard(self, by_networks: Tensor) -> Tensor:
-        """Which rows are normal, before there are neighbours."""
-        if not self.seats.near_middles:
-            return by_networks
+    def _first_heard(self, scores: Scores, lengths: LogLengths | None) -> Tensor:
+        """How strange rows are before there are neighbours: as strange as the strictest kind of member finds them.
+
+        Whoever has room for some anomalies, and lets them in as neighbours, is not overruled later: they vouch for each
+        other. So a row must be normal to all kinds (docs/decisions/0024-normal-to-all.md).
+        """
+        kinds = self.seats.networks
+        each = []
+        for kind in dict.fromkeys(kinds):
+            of_kind = [of_one for of_one, its_kind in zip(scores, kinds, strict=True) if its_kind == kind]
+            each.append(Combination.fit(of_kind, lengths)(of_kind, lengths))
+        if self.seats.near_middles:
+            each.append(self._by_middles())
+        return _strictest(each)
+
+    def _by_middles(self) -> Tensor:
         shown = self._some(torch.arange(self.X.shape[0]), MOST_LOOKED_AT)
-        scores = self.score_by([Middles.fit(self._dense_rows(shown), self.generator)])
-        by_middles = Combination.fit(scores, None)(scores, None)
-        both = torch.stack([by_networks, by_middles])
-        return Combination.fit(both, None)(both, None)
+        groupings = Middles.fit(self._dense_rows(shown), self.generator).groupings
+        combined = torch.zeros(self.X.shape[0], dtype=torch.float64, device=self.device)
+        for first in range(0, len(groupings), GROUPINGS_AT_ONCE):
+            for of_one in self.score_by([Middles(groupings[first : first + GROUPINGS_AT_ONCE])]):
+                combined += standardised(of_one) / len(groupings)
+        return combined
 
     def _weights(self, panel: Panel) -> Tensor:
         assert panel.imitation is not None
@@ -134,7 +152,7 @@ class PanelFitting:
         of_columns = column_weights(panel.imitation.importances)
         return torch.from_numpy(self.preprocessor.for_ranks_too(of_columns)).to(self.device)
 
-    def _normal_rows(self, scores: Tensor, part: float = 1.0) -> Tensor | sp.csr_array:
+    def _normal_rows(self, scores: Tensor, part: float) -> Tensor | sp.csr_array:
         """The rows that score lowest (but this part of ``trim``), at most 1,000 of them, preprocessed and flat."""
         share = self.seats.trim if isinstance(self.seats.trim, float) else self.seats.trim(scores)
         n_kept = max(2, round((1 - part * share) * self.X.shape[0]))
@@ -167,3 +185,8 @@ class PanelFitting:
         rows: Any = self.X[numbers.numpy()]
         blocks = DenseRows(rows, self.preprocessor, device=self.device, cache=False, even=True).blocks()
         return torch.cat([block[0].flatten(start_dim=1) for block in blocks])[: len(numbers)]
+
+
+def _strictest(each: Sequence[Tensor]) -> Tensor:
+    """What the one says of a row that finds it strangest, ``(rows,)``; of one alone, what it says."""
+    return each[0] if len(each) == 1 else functools.reduce(torch.maximum, map(standardised, each))

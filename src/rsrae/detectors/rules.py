@@ -71,7 +71,10 @@ class Rules:
         directions = directions * (variances / (variances + free)).sqrt()
         left = 1 - directions.square().sum(dim=1)  # P_jj, times ``free``
         foretold = torch.where(is_constant, 0.0, 1 - free / left).clamp_min_(0)
-        return cls(*(part.to(rows) for part in (center, scale, directions, (free * left).sqrt(), foretold)))
+        # A decomposition gives columns that follow each other in memory, and a product may sum those in another order
+        # than it sums what a model file gives back.
+        learned = (center, scale, directions.contiguous(), (free * left).sqrt(), foretold)
+        return cls(*(part.to(rows) for part in learned))
 
     @property
     def reach(self) -> float:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import replace
 from typing import Any, ClassVar
+
+import numpy as np
 
 from rsrae import subspaces
 from rsrae.detectors.base import check_choice, check_count
@@ -53,7 +56,9 @@ class SubspaceDetector(PreprocessedDetector):
         center = self.center
         if center == "auto":
             center = "none" if self.preprocessor_.unit_norm else self._auto_center
-        self.subspace_ = self._find(X, self._dimension(*X.shape), center)
+        found = self._find(X, self._dimension(*X.shape), center)
+        # As a model file gives it back: a product may sum a matrix that lies column by column in another order.
+        self.subspace_ = replace(found, basis=np.ascontiguousarray(found.basis))
 
     def _score_matrix(self, X: Matrix) -> FloatArray:
         return self.subspace_.distances(X)

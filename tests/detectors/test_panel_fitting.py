@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from rsrae import RSRAE
+from rsrae.detectors import panel_fitting
+from rsrae.detectors.combination import Kind
+from rsrae.detectors.middles import N_GROUPINGS, Middles
+from rsrae.detectors.panel import Panel, Seats, Voter
+from rsrae.detectors.panel_fitting import GROUPINGS_AT_ONCE, PanelFitting
+from rsrae.preprocessing import Preprocessor
+
+UNSCALED = Preprocessor(np.zeros(1), np.ones(1), tame=False, unit_norm=True)
+
+
+def unit_rows(rng: np.random.Generator) -> np.ndarray:
+    X = rng.normal(size=(10, 6)).astype(np.float32)
+    return X / np.linalg.norm(X, axis=1, keepdims=True)
+
+
+def panel_of(X: np.ndarray, networks: tuple[Kind, ...], said: np.ndarray) -> Panel:
+    """The panel of a training set of which the networks say this, with 40 % of the rows left out."""
+
+    def score_by(voters: Sequence[Voter]) -> Tensor:
+        return torch.cat([voter.errors(torch.from_numpy(X)[None], "cosine") for voter in voters])
+
+    fitting = PanelFitting(
+        Seats(networks, n_neighbors=2, trim=0.4),
+        X,
+        UNSCALED,
+        lambda weights: torch.from_numpy(said),
+        score_by,
+        generator=torch.Generator().manual_seed(0),
+        device="cpu",
+    )
+    return fitting.fit(None)[0]
+
+
+@pytest.mark.parametrize("strict", ["point", "subspace"])
+def test_a_row_is_no_neighbour_unless_every_kind_finds_it_normal(strict: str, rng: np.random.Generator) -> None:
+    """The first four rows lie far out for one kind, and are the most usual of all for the other."""
+    X = unit_rows(rng)
+    usual, strange = (np.concatenate([np.full(4, first), np.linspace(1, 2, 6)]) for first in (-4.0, 5.0))
+    of_point, of_subspaces = (strange, usual) if strict == "point" else (usual, strange)
+    panel = panel_of(X, ("point", "subspace", "subspace"), np.stack([of_point, of_subspaces, of_subspaces]))
+    assert panel.neighbours is not None
+    torch.testing.assert_close(panel.neighbours.rows, torch.from_numpy(X[4:]))
+
+
+def test_networks_of_one_kind_choose_by_what_they_say_together(rng: np.random.Generator) -> None:
+    X = unit_rows(rng)
+    said = rng.normal(size=(3, 10))
+    # Of an even number of rows the lower of the two in the middle is taken.
+    location = torch.from_numpy(said).median(dim=1, keepdim=True).values.numpy()
+    each = said - location
+    spread = torch.from_numpy(abs(each)).median(dim=1, keepdim=True).values.numpy()
+    kept = np.sort((each / spread).mean(axis=0).argsort()[:6])
+    panel = panel_of(X, ("subspace",) * 3, said)
+    assert panel.neighbours is not None
+    torch.testing.assert_close(panel.neighbours.rows, torch.from_numpy(X[kept]))
+
+
+def test_middles_are_asked_a_few_groupings_at_a_time(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    errors = Middles.errors
+
+    def noted(self: Middles, *batch: Any) -> Tensor:
+        asked.append(self.n_members)
+        return errors(self, *batch)
+
+    monkeypatch.setattr(Middles, "errors", noted)
+    X = rng.normal(size=(200, 4))
+    first = RSRAE(epochs=1, random_state=0).fit(X).anomaly_score(X)
+    assert max(asked) <= GROUPINGS_AT_ONCE
+    assert sum(asked) == N_GROUPINGS  # 200 rows are one block
+    monkeypatch.setattr(panel_fitting, "GROUPINGS_AT_ONCE", N_GROUPINGS)
+    np.testing.assert_array_equal(RSRAE(epochs=1, random_state=0).fit(X).anomaly_score(X), first)
