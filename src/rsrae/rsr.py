@@ -90,7 +90,7 @@ def initial_subspace(
     if initialisation not in ("orthonormal", "normal"):
         raise ParameterError(f"initialisation must be 'orthonormal' or 'normal', got {initialisation!r}")
     A = torch.randn(latent_dim, intrinsic_dim, generator=generator)
-    return torch.linalg.qr(A).Q.contiguous() if initialisation == "orthonormal" else A
+    return torch.linalg.qr(A).Q if initialisation == "orthonormal" else A
 
 
 def row_norms(residual: Tensor) -> Tensor:

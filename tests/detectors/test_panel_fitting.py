@@ -13,8 +13,9 @@ from rsrae.detectors import panel_fitting
 from rsrae.detectors.combination import Kind
 from rsrae.detectors.middles import N_GROUPINGS, Middles
 from rsrae.detectors.panel import Panel, Seats, Voter
-from rsrae.detectors.panel_fitting import GROUPINGS_AT_ONCE, PanelFitting
+from rsrae.detectors.panel_fitting import GROUPINGS_AT_ONCE, LEFT_OUT_AGAIN, PanelFitting
 from rsrae.preprocessing import Preprocessor
+from rsrae.scoring import standardised
 
 UNSCALED = Preprocessor(np.zeros(1), np.ones(1), tame=False, unit_norm=True)
 
@@ -81,3 +82,21 @@ def test_middles_are_asked_a_few_groupings_at_a_time(rng: np.random.Generator, m
     assert sum(asked) == N_GROUPINGS  # 200 rows are one block
     monkeypatch.setattr(panel_fitting, "GROUPINGS_AT_ONCE", N_GROUPINGS)
     np.testing.assert_array_equal(RSRAE(epochs=1, random_state=0).fit(X).anomaly_score(X), first)
+
+
+def test_a_row_that_was_strange_the_first_time_is_so_the_second_time(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard: list[tuple[Tensor, float]] = []
+    normal_rows = PanelFitting._normal_rows
+
+    def noted(self: PanelFitting, scores: Tensor, part: float) -> Any:
+        heard.append((scores, part))
+        return normal_rows(self, scores, part)
+
+    monkeypatch.setattr(PanelFitting, "_normal_rows", noted)
+    RSRAE(epochs=1, random_state=0).fit(rng.normal(size=(200, 4)))
+    (first, all_left_out), (second, part) = heard
+    assert (all_left_out, part) == (1.0, LEFT_OUT_AGAIN)
+    assert (second >= standardised(first)).all()
+    assert (second > standardised(first)).any()  # what all members said has a say as well

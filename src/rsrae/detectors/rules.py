@@ -88,7 +88,7 @@ class Rules:
     def errors(self, batch: Batch, scored_by: str) -> Tensor:
         """The score of every row, ``(1, rows)``; the columns' ranks, behind the columns, are not looked at."""
         errors = self._errors(batch).clamp_max_(LARGEST_ERROR)
-        return (errors @ self._counts(errors)).unsqueeze(0)
+        return errors.mul_(self._counts(errors)).sum(dim=1).unsqueeze(0)
 
     def by_column(self, batch: Batch) -> Tensor:
         """The scores of rows, split into columns by the squares of their errors, ``(rows, columns)``.
@@ -104,7 +104,10 @@ class Rules:
         assert isinstance(batch, Tensor)
         center, scale, directions, sizes = (getattr(self, name).to(batch) for name in _LEARNED[:4])
         values = (batch[0, :, : len(center)] - center).div_(scale)
-        errors: Tensor = (values - values @ directions @ directions.T).abs_().div_(sizes)
+        # In double precision: some processors sum a row of a product with few columns by its place among the rows, and
+        # what that changes is then rounded away.
+        foretold = (values.double() @ directions.double() @ directions.double().T).to(values)
+        errors: Tensor = (values - foretold).abs_().div_(sizes)
         return errors
 
     def _counts(self, like: Tensor) -> Tensor:
