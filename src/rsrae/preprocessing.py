@@ -207,18 +207,21 @@ def holds_vectors(X: npt.NDArray[Any]) -> bool:
 
     So it is if there are at least 64 of them, their standard deviations lie within a factor of ten (the middle 80 %),
     and they are not centred: centred columns of one spread were standardised by somebody, who wants their sizes
-    compared. Nor may they lie so far from zero that all directions are the same.
+    compared. Nor may they lie so far from zero that all directions are the same. Columns of two values do not count:
+    they are answers, yes or no, and so are the columns that a column of words becomes.
 
     >>> rng = np.random.default_rng(0)
     >>> holds_vectors(rng.gamma(1.0, size=(100, 256))), holds_vectors(rng.normal(size=(100, 256)))
     (True, False)
+    >>> holds_vectors(rng.integers(0, 2, size=(100, 256)))
+    False
     """
     if X.shape[1] < FEWEST_COORDINATES:
         return False
     sample = X[:: -(-X.shape[0] // 5_000)].astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         spread, mean = sample.std(axis=0), sample.mean(axis=0)
-        moving = (spread > 0) & np.isfinite(spread)
+        moving = (spread > 0) & np.isfinite(spread) & ~_have_two_values_at_most(sample)
         if moving.sum() < FEWEST_COORDINATES:
             return False
         low, high = np.quantile(spread[moving], [0.1, 0.9])
@@ -257,6 +260,11 @@ def robust_center_and_scale(
             unit = max(1.0, bounded.max() / 1e150)  # whose square is a number
             scale[column] = unit * np.sqrt(np.mean((bounded / unit) ** 2)) or deviations.max()
     return center, scale
+
+
+def _have_two_values_at_most(X: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+    low, high = X.min(axis=0), X.max(axis=0)
+    return np.asarray(((low == X) | (high == X)).all(axis=0))
 
 
 def _asinh(z: Tensor) -> Tensor:

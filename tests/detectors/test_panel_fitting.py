@@ -25,14 +25,17 @@ def unit_rows(rng: np.random.Generator) -> np.ndarray:
     return X / np.linalg.norm(X, axis=1, keepdims=True)
 
 
-def panel_of(X: np.ndarray, networks: tuple[Kind, ...], said: np.ndarray) -> Panel:
-    """The panel of a training set of which the networks say this, with 40 % of the rows left out."""
+def panel_of(X: np.ndarray, networks: tuple[Kind, ...], said: np.ndarray, *dims: int) -> Panel:
+    """The panel of a training set of which the networks say this, with 40 % of the rows left out.
+
+    With dimensions of the networks: near the middles of large groups.
+    """
 
     def score_by(voters: Sequence[Voter]) -> Tensor:
         return torch.cat([voter.errors(torch.from_numpy(X)[None], "cosine") for voter in voters])
 
     fitting = PanelFitting(
-        Seats(networks, n_neighbors=2, trim=0.4),
+        Seats(networks, dims or (4,) * len(networks), n_neighbors=2, trim=0.4, near_middles=bool(dims)),
         X,
         UNSCALED,
         lambda weights: torch.from_numpy(said),
@@ -52,6 +55,31 @@ def test_a_row_is_no_neighbour_unless_every_kind_finds_it_normal(strict: str, rn
     panel = panel_of(X, ("point", "subspace", "subspace"), np.stack([of_point, of_subspaces, of_subspaces]))
     assert panel.neighbours is not None
     torch.testing.assert_close(panel.neighbours.rows, torch.from_numpy(X[4:]))
+
+
+@pytest.mark.parametrize("strict", [2, 4])
+def test_a_row_of_a_table_is_no_neighbour_unless_subspaces_of_every_dimension_find_it_normal(
+    strict: int, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One network of two of one dimension finds the first four rows strange; a point finds the last four strange."""
+    monkeypatch.setattr(PanelFitting, "_by_middles", lambda fitting: torch.zeros(10, dtype=torch.float64))
+    X = unit_rows(rng)
+    level = np.linspace(1, 2, 10)
+    strange, usual, of_point = level.copy(), level.copy(), level.copy()
+    strange[:4], usual[:4], of_point[-4:] = 9, 0, 9
+    dims = (0, 2, 4, 2, 4)
+    said = [of_point if d == 0 else strange if place == dims.index(strict) else usual for place, d in enumerate(dims)]
+    panel = panel_of(X, ("subspace",) * 5, np.stack(said), *dims)
+    assert panel.neighbours is not None
+    torch.testing.assert_close(panel.neighbours.rows, torch.from_numpy(X[4:]))
+
+
+def test_points_alone_choose_rows_of_a_table_too(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PanelFitting, "_by_middles", lambda fitting: torch.zeros(10, dtype=torch.float64))
+    X = unit_rows(rng)
+    panel = panel_of(X, ("subspace",) * 2, np.stack([np.arange(10.0)] * 2), 0, 0)
+    assert panel.neighbours is not None
+    torch.testing.assert_close(panel.neighbours.rows, torch.from_numpy(X[:6]))
 
 
 def test_networks_of_one_kind_choose_by_what_they_say_together(rng: np.random.Generator) -> None:

@@ -368,6 +368,7 @@ class AutoencoderDetector(NeuralDetector):
         is_table = is_ensemble and self.preprocessor_.is_by_column
         return Seats(
             tuple("point" if d == 0 and is_equal else "subspace" for d in self._intrinsic_dims()),
+            tuple(self._intrinsic_dims()),
             n_neighbors=self.n_neighbors,
             to_each=self._is_to_each(),
             n_trees=self.n_trees if is_table else 0,

@@ -31,6 +31,7 @@ class Seats:
     Attributes
     ----------
     networks : what each of them stands for.
+    dims : the dimension of each of them.
     n_neighbors, n_trees, n_alike : of the neighbours, the forest and the company; of none of them, if zero.
     to_each : whether a row is compared with each of its neighbours, or with their mean.
     column_weights : whether columns count by how far they tell what the members say, see
@@ -39,11 +40,12 @@ class Seats:
     gross_values : whether values far outside the usual range of their column have one.
     trim : share of the rows that neighbours are not sought among: those that the networks find least normal, by the
         kind of network that is strictest with a row; or a function that estimates it from what these say.
-    near_middles : whether that is asked of the middles of large groups too, as one more kind, see
-        :mod:`rsrae.detectors.middles`; then neighbours have more to say.
+    near_middles : whether that is asked of the middles of large groups too, see :mod:`rsrae.detectors.middles`; then
+        each dimension counts as a kind of network, and neighbours have more to say.
     """
 
     networks: tuple[Kind, ...]
+    dims: tuple[int, ...]
     n_neighbors: int = 0
     to_each: bool = False
     n_trees: int = 0

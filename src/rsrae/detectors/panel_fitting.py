@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -126,16 +127,15 @@ class PanelFitting:
         """How strange rows are before there are neighbours: as strange as the strictest kind of member finds them.
 
         Whoever has room for some anomalies, and lets them in as neighbours, is not overruled later: they vouch for each
-        other. So a row must be normal to all kinds (docs/decisions/0024-normal-to-all.md).
+        other. So a row must be normal to all kinds (docs/decisions/0024-normal-to-all.md), and of a table to subspaces
+        of all dimensions (0025-tables-as-they-are.md).
         """
-        kinds = self.seats.networks
-        each = []
-        for kind in dict.fromkeys(kinds):
-            of_kind = [of_one for of_one, its_kind in zip(scores, kinds, strict=True) if its_kind == kind]
-            each.append(Combination.fit(of_kind, lengths)(of_kind, lengths))
-        if self.seats.near_middles:
-            each.append(self._by_middles())
-        return _strictest(each)
+        if not self.seats.near_middles:
+            return _strictest(_by_group(scores, lengths, self.seats.networks))
+        # Where several kinds of rows are normal a point doubts most of them; it is asked only if there is nobody else.
+        dims = self.seats.dims
+        by_networks = _strictest(_by_group(scores, lengths, [d or None for d in dims] if any(dims) else dims))
+        return _strictest([by_networks, self._by_middles()])
 
     def _by_middles(self) -> Tensor:
         shown = self._some(torch.arange(self.X.shape[0]), MOST_LOOKED_AT)
@@ -187,6 +187,18 @@ class PanelFitting:
         return torch.cat([block[0].flatten(start_dim=1) for block in blocks])[: len(numbers)]
 
 
-def _strictest(each: Sequence[Tensor]) -> Tensor:
+def _by_group(scores: Scores, lengths: LogLengths | None, groups: Sequence[str | int | None]) -> Iterator[Tensor]:
+    """What the networks of each group say together; those of None are not asked."""
+    for group in dict.fromkeys(groups):
+        if group is not None:
+            its_scores = [of_one for of_one, its_group in zip(scores, groups, strict=True) if its_group == group]
+            yield Combination.fit(its_scores, lengths)(its_scores, lengths)
+
+
+def _strictest(each: Iterable[Tensor]) -> Tensor:
     """What the one says of a row that finds it strangest, ``(rows,)``; of one alone, what it says."""
-    return each[0] if len(each) == 1 else functools.reduce(torch.maximum, map(standardised, each))
+    first, *others = itertools.islice(each := iter(each), 2)
+    if not others:
+        return first
+    # One after another: what is said of a million rows is large.
+    return functools.reduce(torch.maximum, map(standardised, itertools.chain([first], others, each)))
