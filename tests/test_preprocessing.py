@@ -11,6 +11,7 @@ from rsrae.errors import ParameterError
 from rsrae.preprocessing import (
     MOST_ROWS,
     Preprocessor,
+    come_of_words,
     fit_preprocessor,
     holds_vectors,
     robust_center_and_scale,
@@ -187,6 +188,16 @@ def test_a_table_of_coordinates_keeps_its_scale_and_is_taken_by_direction(rng: n
     np.testing.assert_allclose(got, X / np.linalg.norm(X, axis=1, keepdims=True))
 
 
+def test_columns_of_words_are_found_between_others(rng: np.random.Generator) -> None:
+    colour, size = (np.eye(n)[rng.integers(n, size=50)] for n in (4, 3))
+    flag = rng.integers(2, size=(50, 1))
+    flag[:2] = [[0], [1]]
+    X = np.hstack([flag, colour, rng.normal(size=(50, 1)), size, flag])
+    np.testing.assert_array_equal(come_of_words(X), [False, *[True] * 4, False, *[True] * 3, False])
+    X[7, 2:4] = 1  # two colours: no longer words
+    np.testing.assert_array_equal(come_of_words(X), [*[False] * 6, *[True] * 3, False])
+
+
 @pytest.mark.parametrize(
     ("kind", "expected"),
     [
@@ -195,20 +206,23 @@ def test_a_table_of_coordinates_keeps_its_scale_and_is_taken_by_direction(rng: n
         ("standardised", False),
         ("different units", False),
         ("constant", False),
-        ("yes and no", False),
+        ("many properties, yes or no", True),
+        ("words", False),
         ("words and few coordinates", False),
     ],
 )
 def test_which_tables_hold_vectors(kind: str, expected: bool, rng: np.random.Generator) -> None:
     X = rng.gamma(1.0, size=(60, 100))
+    words = np.hstack([np.eye(10, dtype=np.float32)[rng.integers(10, size=60)] for _ in range(10)])
     table = {
         "coordinates": X,
         "few columns": X[:, :20],
         "standardised": (X - X.mean(axis=0)) / X.std(axis=0),
         "different units": X * np.logspace(0, 6, 100),
         "constant": np.ones((60, 100)),
-        "yes and no": (X > 1).astype(np.float32),
-        "words and few coordinates": np.hstack([X[:, :40], X > 1]),
+        "many properties, yes or no": (X > 1).astype(np.float32),
+        "words": words,
+        "words and few coordinates": np.hstack([X[:, :40], words, X[:, :1] > 1]),
     }[kind]
     assert holds_vectors(table) is expected
 

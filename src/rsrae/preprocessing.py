@@ -207,13 +207,14 @@ def holds_vectors(X: npt.NDArray[Any]) -> bool:
 
     So it is if there are at least 64 of them, their standard deviations lie within a factor of ten (the middle 80 %),
     and they are not centred: centred columns of one spread were standardised by somebody, who wants their sizes
-    compared. Nor may they lie so far from zero that all directions are the same. Columns of two values do not count:
-    they are answers, yes or no, and so are the columns that a column of words becomes.
+    compared. Nor may they lie so far from zero that all directions are the same. The columns that a column of words
+    becomes do not count: side by side, zeros and ones, one of them a one in every row.
 
     >>> rng = np.random.default_rng(0)
     >>> holds_vectors(rng.gamma(1.0, size=(100, 256))), holds_vectors(rng.normal(size=(100, 256)))
     (True, False)
-    >>> holds_vectors(rng.integers(0, 2, size=(100, 256)))
+    >>> words = np.eye(256)[rng.integers(256, size=100)]
+    >>> holds_vectors(words)
     False
     """
     if X.shape[1] < FEWEST_COORDINATES:
@@ -221,12 +222,33 @@ def holds_vectors(X: npt.NDArray[Any]) -> bool:
     sample = X[:: -(-X.shape[0] // 5_000)].astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         spread, mean = sample.std(axis=0), sample.mean(axis=0)
-        moving = (spread > 0) & np.isfinite(spread) & ~_have_two_values_at_most(sample)
+        moving = (spread > 0) & np.isfinite(spread) & ~come_of_words(sample)
         if moving.sum() < FEWEST_COORDINATES:
             return False
         low, high = np.quantile(spread[moving], [0.1, 0.9])
         offset = np.median(np.abs(mean[moving]) / spread[moving])
     return bool(high <= 10 * low and 0.1 <= offset <= 10)
+
+
+def come_of_words(X: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Which columns of a table are those of categories: one stands beside the other, and a row has one in one of them.
+
+    >>> come_of_words(np.array([[1, 0, 1, 0.5], [0, 1, 1, 0.1], [0, 1, 0, 0.2]]))
+    array([ True,  True, False, False])
+    """
+    found = np.zeros(X.shape[1], dtype=bool)
+    marks = [column for column in range(X.shape[1]) if np.isin(X[:, column], (0, 1)).all()]
+    # A number for each row, drawn at random, so that sums tell sets of rows apart: those of neighbouring columns add up
+    # to that of all rows, once, if every row has a single one there.
+    numbers = np.random.default_rng(0).integers(2**40, size=len(X))
+    total, of_all = 0, int(numbers.sum())
+    begins = {of_all: 0}  # by the total at which a group would end
+    for place, column in enumerate(marks):
+        total += int(numbers[X[:, column] == 1].sum())
+        if total in begins:
+            found[marks[begins[total] : place + 1]] = True
+        begins[total + of_all] = place + 1
+    return found
 
 
 def robust_center_and_scale(
@@ -260,11 +282,6 @@ def robust_center_and_scale(
             unit = max(1.0, bounded.max() / 1e150)  # whose square is a number
             scale[column] = unit * np.sqrt(np.mean((bounded / unit) ** 2)) or deviations.max()
     return center, scale
-
-
-def _have_two_values_at_most(X: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
-    low, high = X.min(axis=0), X.max(axis=0)
-    return np.asarray(((low == X) | (high == X)).all(axis=0))
 
 
 def _asinh(z: Tensor) -> Tensor:
