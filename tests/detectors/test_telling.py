@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,12 @@ SMALL: dict[str, Any] = {"hidden": (6, 8), "intrinsic_dim": 2, "epochs": 2, "n_m
 
 @pytest.fixture(scope="module")
 def noisy() -> tuple[np.ndarray, np.ndarray]:
+    return draw(0)
+
+
+def draw(seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Rows of which a few are strange in three columns out of twenty."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     X = rng.normal(size=(600, 20)).astype(np.float32)
     is_strange = np.arange(600) < 40
     X[is_strange, :3] += 3
@@ -82,16 +87,15 @@ def test_a_network_of_ones_own_has_them_too(noisy: tuple[np.ndarray, np.ndarray]
     )
 
 
-def test_reasons_follow_the_weights(noisy: tuple[np.ndarray, np.ndarray]) -> None:
-    X, is_strange = noisy
-    shares = [
-        feature_shares(RSRAE(epochs=20, random_state=0, column_weights=on).fit(X), X[is_strange])
-        .shares[:, :2]
-        .sum(axis=1)
-        for on in (False, True)
-    ]
-    assert shares[1].mean() > 1.05 * shares[0].mean()
-    assert shares[1].mean() > 0.25  # of two columns of twenty: what is usual in the others is no reason
+def test_reasons_follow_the_weights() -> None:
+    """In two draws: one start moves the shares of one as much as the weights do."""
+    found: dict[bool, list[float]] = {False: [], True: []}
+    for seed, on in itertools.product((0, 1), found):
+        X, is_strange = draw(seed)
+        detector = RSRAE(epochs=20, random_state=seed, column_weights=on).fit(X)
+        found[on].append(feature_shares(detector, X[is_strange]).shares[:, :3].sum(axis=1).mean())
+    assert np.mean(found[True]) > 1.05 * np.mean(found[False])
+    assert min(found[True]) > 0.4  # of three columns of twenty: what is usual in the others is no reason
 
 
 @pytest.mark.parametrize("settings", [{"n_trees": 0}, {"unit_norm": True}, {"scaling": "none", "unit_norm": False}])
