@@ -69,7 +69,7 @@ def robust_location_and_spread(scores: Tensor) -> tuple[Tensor, Tensor]:
     (tensor(3.), tensor(1.))
     """
     location = scores.median()
-    spread = (scores - location).abs().median()
+    spread = (scores - location).abs_().median()
     return location, torch.where(spread > 0, spread, torch.ones_like(spread))
 
 
@@ -79,8 +79,9 @@ def standardised(scores: Tensor) -> Tensor:
     >>> standardised(torch.tensor([1.0, 2.0, 3.0, 4.0, 100.0])).tolist()
     [-2.0, -1.0, 0.0, 1.0, 97.0]
     """
-    location, spread = robust_location_and_spread(scores.double())
-    return (scores.double() - location) / spread
+    scores = scores.double()
+    location, spread = robust_location_and_spread(scores)
+    return (scores - location).div_(spread)
 
 
 @dataclass(frozen=True)

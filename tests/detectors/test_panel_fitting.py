@@ -118,7 +118,7 @@ def test_a_row_that_was_strange_the_first_time_is_so_the_second_time(
     heard: list[tuple[Tensor, float]] = []
     normal_rows = PanelFitting._normal_rows
 
-    def noted(self: PanelFitting, scores: Tensor, part: float) -> Any:
+    def noted(self: PanelFitting, scores: Tensor, part: float = 1.0) -> Any:
         heard.append((scores, part))
         return normal_rows(self, scores, part)
 

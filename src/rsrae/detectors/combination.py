@@ -98,7 +98,7 @@ class Combination:
             if self.undisputed is not None and k == n_averaged - 1:
                 by_others = combined / (1 - weights[k])
                 standardised += (by_others - standardised.clamp_min(self.undisputed)).clamp_min_(0)
-            combined += standardised * weights[k]
+            combined += standardised.mul_(weights[k])
         return combined
 
     def _raised(self, scores: Scores, averaged: Tensor) -> Tensor:
@@ -106,7 +106,7 @@ class Combination:
 
     def _standardised(self, scores: Scores, k: int) -> Tensor:
         of_one = scores[k].double()
-        return (of_one - self.location[k].to(of_one)) / self.spread[k].to(of_one)
+        return (of_one - self.location[k].to(of_one)).div_(self.spread[k].to(of_one))
 
     def arrays(self) -> Arrays:
         """Everything learned, for the model file."""

@@ -70,9 +70,10 @@ class PanelFitting:
             rules = Rules.fit(self._columns(self._some(torch.arange(self.X.shape[0]), MOST_LOOKED_AT)))
         panel, combined, heard = self._ask(rules, None, lengths)
         if self.seats.column_weights:
-            if heard is not None:
-                heard = _strictest([heard, combined])
-            panel, combined, _ = self._ask(rules, self._weights(panel), lengths, heard)
+            weights = self._weights(panel)
+            rows = None if heard is None else self._normal_rows(_strictest([heard, combined]), LEFT_OUT_AGAIN)
+            del panel, combined, heard  # what is said of a million rows is large
+            panel, combined, _ = self._ask(rules, weights, lengths, rows)
         company = gross = None
         if self.seats.n_alike > 0:
             shown = self._some(torch.arange(self.X.shape[0]), MOST_KEPT)
@@ -86,20 +87,24 @@ class PanelFitting:
         return panel, combined
 
     def _ask(
-        self, rules: Rules | None, weights: Tensor | None, lengths: LogLengths | None, heard: Tensor | None = None
+        self,
+        rules: Rules | None,
+        weights: Tensor | None,
+        lengths: LogLengths | None,
+        rows: Tensor | sp.csr_array | None = None,
     ) -> tuple[Panel, Tensor, Tensor | None]:
         """A panel whose members have been chosen and taught one after another, what they say together, and how strange
         rows were when neighbours were chosen.
 
-        ``heard`` says the last, if there was a panel before this one.
+        ``rows`` are those neighbours are sought among, if there was a panel before this one that has chosen them.
         """
         scores = list(self.by_networks(weights))
         kinds = list(self.seats.networks)
-        neighbours = imitation = None
+        heard = neighbours = imitation = None
         if self.seats.n_neighbors > 0:
-            part = 1.0 if heard is None else LEFT_OUT_AGAIN
-            heard = self._first_heard(scores, lengths) if heard is None else heard
-            rows = self._normal_rows(heard, part)
+            if rows is None:
+                heard = self._first_heard(scores, lengths)
+                rows = self._normal_rows(heard)
             neighbours = Neighbours(rows, self.seats.n_neighbors, to_each=self.seats.to_each, weights=weights)
             scores += self.score_by([neighbours])
             kinds.append("neighbours")
@@ -152,7 +157,7 @@ class PanelFitting:
         of_columns = column_weights(panel.imitation.importances)
         return torch.from_numpy(self.preprocessor.for_ranks_too(of_columns)).to(self.device)
 
-    def _normal_rows(self, scores: Tensor, part: float) -> Tensor | sp.csr_array:
+    def _normal_rows(self, scores: Tensor, part: float = 1.0) -> Tensor | sp.csr_array:
         """The rows that score lowest (but this part of ``trim``), at most 1,000 of them, preprocessed and flat."""
         share = self.seats.trim if isinstance(self.seats.trim, float) else self.seats.trim(scores)
         n_kept = max(2, round((1 - part * share) * self.X.shape[0]))
