@@ -215,19 +215,19 @@ def growth(run: Run, result: Result) -> None:
 
 def memory(run: Run, result: Result) -> None:
     """The highest point of a fit of one epoch in a fresh process, the rows included, on top of the interpreter with
-    torch and rsrae loaded.
+    torch and rsrae loaded. Several times: what the allocator gives back, and when, is partly chance.
     """
     n_rows, n_columns = run.size((1_000_000, 100), (5_000, 20))
     for name, settings in (("one member", SINGLE), ("the default", {"random_state": 0})):
-        peak = peak_of_fit("table", n_rows, n_columns, **settings | {"epochs": 1})
+        peaks = [peak_of_fit("table", n_rows, n_columns, **settings | {"epochs": 1}) for _ in range(run.rounds(3))]
         values = {
-            "interpreter": [peak.interpreter / MEGABYTE],
-            "the rows": [peak.rows / MEGABYTE],
-            "peak of the fit": [peak.fit / MEGABYTE],
+            "interpreter": [peak.interpreter / MEGABYTE for peak in peaks],
+            "the rows": [peak.rows / MEGABYTE for peak in peaks],
+            "peak of the fit": [peak.fit / MEGABYTE for peak in peaks],
         }
         result.add(f"{n_rows:,} x {n_columns} float32, {name}", values, unit="MB")
         what = f"{name}: peak on top of the interpreter over the size of the rows"
-        result.checks.append(Check(what, [peak.fit / peak.rows], "at most", 1.6))
+        result.checks.append(Check(what, [peak.fit / peak.rows for peak in peaks], "at most", 1.6))
 
 
 def startup(run: Run, result: Result) -> None:
