@@ -14,6 +14,7 @@ from rsrae.data.sources import read_source
 from rsrae.detection import Detection, detect, detect_samples, load_model
 from rsrae.detection.facts import N_LISTED, report_facts
 from rsrae.errors import ModelFileError, OutputError
+from rsrae.report import render
 
 HOSTILE = "<script>alert('x')</script>"
 
@@ -102,15 +103,24 @@ def test_a_report_lists_everything_that_is_little(wine: Detection) -> None:
     assert set(facts.history) == {"reconstruction", "projection", "orthogonality"}
 
 
-def test_of_much_a_report_lists_the_strangest_and_an_even_choice(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("contamination", "n_strangest"), [(0.02, 50), (0.08, 80), (0.4, 90)])
+def test_of_much_a_report_lists_what_is_above_the_line_and_an_even_choice(
+    contamination: float, n_strangest: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(N_LISTED, "embeddings", 100)
-    result = detect(np.random.default_rng(0).normal(size=(1000, 3)), epochs=1)
+    X = np.random.default_rng(0).normal(size=(1000, 3))
+    result = detect(X, epochs=1, contamination=contamination)
     facts = report_facts(result)
-    assert [item.rank for item in facts.items][:50] == list(range(1, 51))
+    assert [item.rank for item in facts.items][:n_strangest] == list(range(1, n_strangest + 1))
+    assert facts.n_strangest_listed in (n_strangest, n_strangest + 1)  # the first of the others follows them
     assert facts.items[-1].rank == 1000
     assert len(facts.items) == 100
     assert facts.n_items == 1000
     assert facts.n_flagged == result.n_flagged
+    assert (
+        f"The {facts.n_strangest_listed} strangest of 1,000 are listed, and {100 - facts.n_strangest_listed} of"
+        in render(facts)
+    )
 
 
 def test_a_wide_table_shows_its_most_telling_columns() -> None:

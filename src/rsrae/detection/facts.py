@@ -18,7 +18,8 @@ from rsrae.report import ItemFacts, Reason, ReportFacts, flatten_codes, heatmap,
 if TYPE_CHECKING:
     from rsrae.detection.result import Detection
 
-# A report lists all items up to this many; of more, the strangest half of it and an even choice of the others.
+# A report lists all items up to this many; of more, those above the line (at least half of this, and all but a tenth of
+# it at most) and an even choice of the others.
 N_LISTED = {"table": 2_000, "documents": 2_000, "embeddings": 2_000, "images": 1_000}
 N_COLUMNS = 60  # of a table, shown; the most telling ones
 _PICTURE_SIDE = 112
@@ -86,9 +87,10 @@ def _listed(detection: Detection) -> tuple[list[int], npt.NDArray[np.int64]]:
     order, most = detection.order, N_LISTED[detection.samples.kind]
     if len(order) <= most:
         return order.tolist(), order[:0]
-    strangest, others = order[: most // 2], order[most // 2 :]
+    n_strangest = min(max(detection.n_flagged, most // 2), most - most // 10)
+    strangest, others = order[:n_strangest], order[n_strangest:]
     is_listed = np.zeros(len(others), dtype=bool)
-    is_listed[np.linspace(0, len(others) - 1, most // 2).astype(int)] = True
+    is_listed[np.linspace(0, len(others) - 1, most - n_strangest).astype(int)] = True
     return [*strangest.tolist(), *others[is_listed].tolist()], others[~is_listed]
 
 

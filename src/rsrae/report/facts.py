@@ -76,7 +76,7 @@ class ReportFacts:
     kind : what the items are.
     created : when the items were scored.
     threshold : where the line lies.
-    items : the items to list, in any order; for a large source the strangest ones only.
+    items : the items to list, in any order; for a large source the strangest ones, and some of the others.
     unlisted_scores : the scores of the items that are not listed; histogram and counts cover them too.
     contamination : the share of anomalies the line was drawn for; None where it was found from the scores.
     notes : decisions made while reading, one sentence each.
@@ -120,3 +120,9 @@ class ReportFacts:
         """How many of them are above the line."""
         listed = sum(item.score > self.threshold for item in self.items)
         return listed + int(np.count_nonzero(np.asarray(self.unlisted_scores) > self.threshold))
+
+    @property
+    def n_strangest_listed(self) -> int:
+        """How many are listed before the first, by rank, that is not."""
+        ranks = sorted(item.rank for item in self.items)
+        return sum(rank == place for place, rank in enumerate(ranks, start=1))
