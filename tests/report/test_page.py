@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from selenium import webdriver
+from selenium.common.exceptions import ElementClickInterceptedException
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
@@ -85,8 +86,15 @@ class Browser:
         return int(self.one("#flagged").text.replace(",", ""))
 
     def click(self, selector: str) -> None:
-        self.scroll_to(selector)
-        self.one(selector).click()
+        def is_clicked() -> bool:
+            self.scroll_to(selector)
+            try:
+                self.one(selector).click()
+            except ElementClickInterceptedException:  # on a busy machine the page is still finding its shape
+                return False
+            return True
+
+        self.wait(is_clicked)
 
     def scroll_to(self, selector: str) -> None:
         script = "document.querySelector(arguments[0]).scrollIntoView({block: 'center', behavior: 'instant'})"
