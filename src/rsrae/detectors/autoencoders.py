@@ -76,8 +76,8 @@ class AutoencoderDetector(NeuralDetector):
         the rows that the networks find normal (all but ``trim``; at most 1,000, which the model file then holds), the
         strictest kind of them deciding where kinds are told apart (``equal_kinds``); 0 leaves it out.
     near_middles : with neighbours, and tables scaled column by column, only: which rows are normal enough to be
-        neighbours is asked of the networks and of the middles of large groups of rows, and the stricter of the two
-        decides, see :mod:`rsrae.detectors.middles`.
+        neighbours is asked of the networks of each dimension above 0 and of the middles of large groups of rows, and
+        the strictest of them decides, see :mod:`rsrae.detectors.middles`.
     neighbor_distance : "to-mean": to the mean of these k; "to-each": the mean of the distances to each of them; "auto":
         to each for tables scaled column by column, to their mean elsewhere.
     ranks : tables scaled column by column only, and not with an encoder of your own: the networks see each column
