@@ -109,8 +109,8 @@ def test_every_other_value_is_an_error_that_names_the_parameter(parameters: dict
 
 
 def test_an_unknown_parameter_is_an_error() -> None:
-    with pytest.raises(TypeError, match="layers"):
-        RSRAE(layers=3)
+    with pytest.raises(TypeError, match="depth"):
+        RSRAE(depth=3)
 
 
 def test_the_signature_names_every_parameter() -> None:

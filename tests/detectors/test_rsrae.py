@@ -235,14 +235,35 @@ def test_times_in_seconds_since_1970_keep_their_differences(rng: np.random.Gener
     np.testing.assert_allclose(shifted.fit(since_1970).anomaly_score(since_1970), scores, rtol=1e-3)
 
 
+@pytest.mark.parametrize("layers", ["dense", "convolutional"])
 @pytest.mark.parametrize("scope", ["A", "encoder"])
-def test_a_member_of_dimension_zero_learns_one_image_for_all(scope: str, easy_images: Any) -> None:
-    detector = RSRAE(n_members=1, n_neighbors=0, intrinsic_dim=(0,), epochs=3, rsr_scope=scope, random_state=0).fit(
-        easy_images.X
-    )
+def test_a_member_of_dimension_zero_learns_one_image_for_all(scope: str, layers: str, easy_images: Any) -> None:
+    settings: dict[str, Any] = {"n_members": 1, "n_neighbors": 0, "intrinsic_dim": (0,), "epochs": 3, "layers": layers}
+    detector = RSRAE(**settings, rsr_scope=scope, random_state=0).fit(easy_images.X)
     points = detector.reconstruct(easy_images.X[:3])
-    np.testing.assert_array_equal(points[0], points[1])
+    np.testing.assert_allclose(points[0], points[1], rtol=1e-12)
     assert detector.history_["reconstruction"][-1] < detector.history_["reconstruction"][0]
+
+
+def test_dense_layers_see_an_image_as_a_row_of_its_pixels(easy_images: Any) -> None:
+    X = easy_images.X
+    settings: dict[str, Any] = {"epochs": 3, "n_alike": 0, "random_state": 0}
+    pictures = RSRAE(**settings).fit(X)
+    rows = RSRAE(**settings, scaling="contrast", unit_norm=True).fit(X.reshape(len(X), -1))
+    np.testing.assert_array_equal(pictures.anomaly_score(X), rows.anomaly_score(X.reshape(len(X), -1)))
+    assert pictures.reconstruct(X).shape == (100, 8, 8, 1)
+    np.testing.assert_array_equal(pictures.reconstruct(X).reshape(100, -1), rows.reconstruct(X.reshape(100, -1)))
+    convolutions = RSRAE(**settings, layers="convolutional").fit(X)
+    assert len(convolutions.networks_) == 4
+    assert not np.array_equal(convolutions.anomaly_score(X), pictures.anomaly_score(X))
+
+
+def test_a_large_picture_scores_the_same_alone_and_among_others(rng: np.random.Generator) -> None:
+    X = rng.integers(0, 255, size=(210, 40, 40, 3), dtype=np.uint8)  # more than a block
+    detector = RSRAE(epochs=1, random_state=0).fit(X[:60])
+    scores = detector.anomaly_score(X)
+    np.testing.assert_array_equal(detector.anomaly_score(X[::-1]), scores[::-1])
+    np.testing.assert_array_equal([detector.anomaly_score(X[[i]])[0] for i in (0, 100, 209)], scores[[0, 100, 209]])
 
 
 @pytest.mark.parametrize("settings", [{}, {"scaling": "none", "unit_norm": False}, {"tame": False}])
@@ -310,17 +331,17 @@ TABLE, TABLE_OF_HALVES = [*([1 / 64] * 8), 3 / 8, 1 / 2], [*([1 / 32] * 8), 1 / 
 
 @pytest.mark.parametrize(
     ("kind", "weights"),
-    [("vectors", THIRDS), ("documents", THIRDS), ("images", HALVES), ("table", TABLE)],
+    [("vectors", THIRDS), ("documents", THIRDS), ("images", THIRDS), ("convolutions", HALVES), ("table", TABLE)],
 )
 @pytest.mark.parametrize("equal_kinds", [True, False])
 def test_point_subspaces_and_neighbours_have_a_third_each_where_rows_are_directions(
     kind: str, weights: list[float], equal_kinds: bool, rng: np.random.Generator
 ) -> None:
-    X: Any = rng.random((30, 8, 8) if kind == "images" else (30, 12))
+    X: Any = rng.random((30, 8, 8) if kind in ("images", "convolutions") else (30, 12))
     if kind == "documents":
         X = sp.csr_array(X)
-    unit_norm = True if kind == "vectors" else "auto"
-    detector = RSRAE(epochs=1, random_state=0, unit_norm=unit_norm, equal_kinds=equal_kinds, rules=0.0).fit(X)
+    settings: dict[str, Any] = {"vectors": {"unit_norm": True}, "convolutions": {"layers": "convolutional"}}.get(kind, {})
+    detector = RSRAE(epochs=1, random_state=0, equal_kinds=equal_kinds, rules=0.0, **settings).fit(X)
     wanted = HALVES if weights == THIRDS and not equal_kinds else weights
     np.testing.assert_allclose(detector.panel_.combination.weights.numpy(), wanted)
 
@@ -379,15 +400,15 @@ def test_a_short_document_is_less_strange_for_being_short(rng: np.random.Generat
 def test_brightness_counts_less_than_what_is_in_the_picture(rng: np.random.Generator) -> None:
     shape = np.zeros((12, 12))
     shape[3:9, 3:9] = 0.3
-    X = 0.2 + shape + 0.02 * rng.normal(size=(60, 12, 12)) + rng.uniform(0, 0.4, size=(60, 1, 1))
-    X[:6] += shape.T[::-1] - shape + 0.3 * (rng.random((12, 12)) < 0.5)  # something else, as bright as others
+    X = 0.2 + shape + 0.02 * rng.normal(size=(60, 12, 12)) + rng.uniform(0, 0.6, size=(60, 1, 1))
+    X[:6] += shape.T[::-1] - shape + 0.2 * (rng.random((12, 12)) < 0.5)  # something else, as bright as others
     scores = {
         scaling: RSRAE(epochs=20, scaling=scaling, random_state=0).fit(X).anomaly_score(X)
         for scaling in ("auto", "unit-cube")
     }
     found = {scaling: (s[:6, None] > s[None, 6:]).mean() for scaling, s in scores.items()}
-    assert found["auto"] > 0.99
-    assert found["auto"] > found["unit-cube"] + 0.05
+    assert found["auto"] > 0.95
+    assert found["auto"] > found["unit-cube"] + 0.1
 
 
 def test_a_picture_that_is_far_too_dark_is_strange(rng: np.random.Generator) -> None:

@@ -87,9 +87,19 @@ def test_the_detector_evens_out_documents_and_vectors(rng: np.random.Generator, 
         np.testing.assert_array_equal(rsrae.load(tmp_path / "model").anomaly_score(rows), scores)
 
 
-def test_tables_images_and_single_networks_keep_no_company(easy_table: Any, easy_images: Any) -> None:
+def test_of_few_pictures_fewer_count_as_alike(easy_images: Any, tmp_path: Path) -> None:
+    detector = RSRAE(**SMALL).fit(easy_images.X)  # a hundred
+    assert detector.panel_.company is not None
+    assert detector.panel_.company.k == 2
+    detector.save(tmp_path / "model")
+    again = rsrae.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.anomaly_score(easy_images.X), detector.anomaly_score(easy_images.X))
+
+
+def test_tables_convolutions_and_single_networks_keep_no_company(easy_table: Any, easy_images: Any) -> None:
     assert RSRAE(**SMALL).fit(easy_table.X).panel_.company is None
-    assert RSRAE(**SMALL | {"epochs": 1}).fit(easy_images.X[:20]).panel_.company is None
+    convolutions = SMALL | {"epochs": 1, "layers": "convolutional"}
+    assert RSRAE(**convolutions).fit(easy_images.X[:20]).panel_.company is None
     alone = RSRAE(**SMALL | {"n_members": 1}, n_neighbors=0, unit_norm=True).fit(easy_table.X)
     assert alone.panel_.company is None
 

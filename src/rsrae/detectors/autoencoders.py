@@ -53,7 +53,9 @@ class AutoencoderDetector(NeuralDetector):
     ----------
     intrinsic_dim : d, the width of the code; at most the width of the last hidden layer. A tuple gives the members of
         an ensemble different ones, in turn; in it, 0 stands for a member that learns a single point for all items.
-    hidden : widths (channels for images) of the encoder's layers; the decoder mirrors them.
+    hidden : widths (channels of convolutions) of the encoder's layers; the decoder mirrors them.
+    layers : of images: "convolutional", as in the paper, or "dense": all pixels are one row of values, and what is said
+        below of rows of unit norm goes for images too. Tables and sparse rows have dense ones.
     activation : "tanh", "relu", "leaky_relu", "sigmoid", "linear", or "auto": the paper's rule (tanh if the
         preprocessed values lie in [-1, 1], else ReLU if all are positive, else leaky ReLU), or "auto-authors": the
         rule of the authors' code (ReLU if all are positive, else tanh if they lie in [-1, 1], else leaky ReLU).
@@ -84,10 +86,10 @@ class AutoencoderDetector(NeuralDetector):
         twice, scaled and as the normal scores of its values, see :class:`rsrae.normalscores.NormalScores`.
     n_trees : tables scaled column by column, and several members, only: trees of one more member, a forest that learns
         from the columns what the others say, see :mod:`rsrae.detectors.imitation`; 0 leaves it out.
-    n_alike : rows of unit norm, images excepted, and several members, only: even out the score of an item with those of
-        so many training rows most like it (of at most 1,000, which the model file then holds), see
-        :mod:`rsrae.networks.company`; 0 leaves it out.
-    equal_kinds : rows of unit norm, images excepted, only: a point (a member of dimension 0), the subspaces and the
+    n_alike : rows of unit norm, dense layers and several members only: even out the score of an item with those of so
+        many training rows most like it, and at most one in fifty (of at most 1,000, which the model file then holds),
+        see :mod:`rsrae.networks.company`; 0 leaves it out.
+    equal_kinds : rows of unit norm and dense layers only: a point (a member of dimension 0), the subspaces and the
         neighbours have the same say, however many members each kind has; else a point is one network among others.
     column_weights : where there is a forest (``n_trees``) only: networks and neighbours are asked a second time, with
         columns that count by how far they tell what all said the first time, see :mod:`rsrae.detectors.telling`;
@@ -112,6 +114,7 @@ class AutoencoderDetector(NeuralDetector):
         *,
         intrinsic_dim: int | tuple[int, ...] = 10,
         hidden: tuple[int, ...] = (32, 64, 128),
+        layers: str = "convolutional",
         activation: str = "auto",
         output_activation: str = "linear",
         normalisation: str | None = None,
@@ -141,6 +144,7 @@ class AutoencoderDetector(NeuralDetector):
         super().__init__(**common)
         self.intrinsic_dim = intrinsic_dim
         self.hidden = hidden
+        self.layers = layers
         self.activation = activation
         self.output_activation = output_activation
         self.normalisation = normalisation
@@ -362,8 +366,7 @@ class AutoencoderDetector(NeuralDetector):
 
     def _seats(self) -> Seats:
         is_ensemble = self._n_members() > 1 or self.n_neighbors > 0  # the scores of a single network stay as they are
-        # Documents and vectors: only the direction of a row counts, and it is no picture.
-        has_directions = len(self.input_shape_) == 1 and self.preprocessor_.unit_norm
+        has_directions = self._is_dense() and self.preprocessor_.unit_norm  # only the direction of a row counts
         is_equal = self.equal_kinds and has_directions
         is_table = is_ensemble and self.preprocessor_.is_by_column
         return Seats(
@@ -379,6 +382,10 @@ class AutoencoderDetector(NeuralDetector):
             trim=self._trimmed_share(),
             near_middles=self.near_middles and is_table,
         )
+
+    def _is_dense(self) -> bool:
+        """Whether items are rows of values to the networks."""
+        return len(self.input_shape_) == 1 or (self.layers == "dense" and self.encoder is None)
 
     def _is_to_each(self) -> bool:
         if self.neighbor_distance == "auto":
@@ -396,7 +403,8 @@ class AutoencoderDetector(NeuralDetector):
         held = sum(array.size for array in arrays.values())
         asked = self._n_members()
         if self.encoder is None and len(self.hidden) <= len(arrays):
-            n_inputs, *sides = reversed(self._seen_shape())
+            seen = self._seen_shape()
+            n_inputs, *sides = (math.prod(seen),) if self._is_dense() else reversed(seen)
             widths = (n_inputs, *self.hidden)
             # Every convolution halves the sides of an image; tables have none.
             latent_dim = math.prod(-(-side // 2 ** len(self.hidden)) for side in sides) * widths[-1]
@@ -424,6 +432,7 @@ class AutoencoderDetector(NeuralDetector):
             normalisation=self._normalisation(),  # type: ignore[arg-type]
             normalise_code=self.normalise_code,
             initialisation=self.initialisation,  # type: ignore[arg-type]
+            layers=self.layers,  # type: ignore[arg-type]
         )
 
     def _normalisation(self) -> str | None:
@@ -513,7 +522,9 @@ class AutoencoderDetector(NeuralDetector):
         return self._errors(members, rows, n_threads, weights)
 
     def _dense_rows(self, X: npt.NDArray[Any]) -> DenseRows:
-        return DenseRows(X, self.preprocessor_, device=self.device, cache=False, even=True)
+        return DenseRows(
+            X, self.preprocessor_, device=self.device, cache=False, even=True, as_vectors=self._is_dense()
+        )
 
     def _reconstructing(self) -> list[Network | Neighbours]:
         neighbours = self.panel_.neighbours

@@ -17,6 +17,7 @@ BEFORE: dict[int, dict[str, Any]] = {
     6: {"neighbor_distance": "to-mean", "column_weights": False},
     8: {"near_middles": False},
     10: {"rules": 0.0},
+    11: {"layers": "convolutional"},
 }
 
 
@@ -29,6 +30,8 @@ def upgrade(header: dict[str, Any], arrays: Arrays) -> None:
         _add_weights(header, arrays)
     if header["format"] < 5:
         arrays["members.undisputed"] = np.array([np.finfo(np.float64).max])
+    if header["format"] < 11:
+        arrays["company.k"] = np.array([header["parameters"].get("n_alike", 0)])
 
 
 def _add_weights(header: dict[str, Any], arrays: Arrays) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
+import numpy as np
 import scipy.sparse as sp
 import torch
 from torch import Tensor
@@ -32,7 +33,8 @@ class Seats:
     ----------
     networks : what each of them stands for.
     dims : the dimension of each of them.
-    n_neighbors, n_trees, n_alike : of the neighbours, the forest and the company; of none of them, if zero.
+    n_neighbors, n_trees, n_alike : of the neighbours, the forest and the company (of few rows fewer); of none of them,
+        if zero.
     to_each : whether a row is compared with each of its neighbours, or with their mean.
     column_weights : whether columns count by how far they tell what the members say, see
         :mod:`rsrae.detectors.telling`; only with a forest.
@@ -107,6 +109,7 @@ class Panel:
         if self.company is not None:
             arrays |= _packed("company.rows", self.company.rows)
             arrays["company.scores"] = self.company.scores.cpu().numpy()
+            arrays["company.k"] = np.array([self.company.k])
         if self.gross is not None:
             arrays |= self.gross.arrays()
         if self.weights is not None:
@@ -137,7 +140,10 @@ class Panel:
         if seats.n_alike > 0:
             rows = _unpacked("company.rows", arrays, width, device)
             scores = expect_shape("company.scores", arrays["company.scores"], (rows.shape[0],))
-            company = Company(rows, torch.from_numpy(scores), seats.n_alike)
+            k = int(expect_shape("company.k", arrays["company.k"], (1,))[0])
+            if not 1 <= k <= seats.n_alike:
+                raise ValueError(f"an item cannot be evened out with {k} others of at most {seats.n_alike}")
+            company = Company(rows, torch.from_numpy(scores), k)
         if seats.gross_values:
             gross = GrossValues.restore(arrays, n_columns, is_tame=is_tame, device=device)
         n_scores = len(seats.networks) + sum(member is not None for member in (neighbours, imitation, rules))

@@ -22,7 +22,7 @@ from rsrae.detectors.middles import Middles
 from rsrae.detectors.panel import Panel, Seats, Voter
 from rsrae.detectors.rules import Rules
 from rsrae.detectors.telling import column_weights
-from rsrae.networks.company import Company
+from rsrae.networks.company import Company, most_alike
 from rsrae.networks.neighbours import Neighbours
 from rsrae.networks.rows import DenseRows
 from rsrae.preprocessing import Preprocessor
@@ -77,7 +77,8 @@ class PanelFitting:
         company = gross = None
         if self.seats.n_alike > 0:
             shown = self._some(torch.arange(self.X.shape[0]), MOST_KEPT)
-            company = Company(self._flat_rows(shown), combined.cpu()[shown], self.seats.n_alike)
+            k = self.seats.n_alike if self.X.ndim == 2 else most_alike(self.seats.n_alike, self.X.shape[0])
+            company = Company(self._flat_rows(shown), combined.cpu()[shown], k)
         if self.seats.gross_values:
             shown = torch.arange(0, self.X.shape[0], -(-self.X.shape[0] // MOST_SHOWN))
             gross = GrossValues.fit(self._columns(shown), combined, is_tame=self.preprocessor.tame)

@@ -8,6 +8,7 @@ RECIPES: dict[str, dict[str, Any]] = {
     # The text of the paper: batch normalisation everywhere, A standard normal, RSR1 in A, one learning rate.
     "paper": {
         "intrinsic_dim": 10,
+        "layers": "convolutional",
         "n_members": 1,
         "epochs": 200,
         "learning_rate": 2.5e-4,
@@ -32,6 +33,7 @@ RECIPES: dict[str, dict[str, Any]] = {
     # The published code: inert normalisation, RSR1 in encoder and A at ten times the learning rate, unit rows.
     "authors": {
         "intrinsic_dim": 10,
+        "layers": "convolutional",
         "n_members": 1,
         "epochs": 200,
         "learning_rate": 2.5e-4,

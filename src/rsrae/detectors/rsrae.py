@@ -61,6 +61,7 @@ class RSRAE(AutoencoderDetector):
         self,
         *,
         intrinsic_dim: int | tuple[int, ...] = (0, 2, 4, 10),
+        layers: str = "dense",
         n_members: int | str = "auto",
         n_neighbors: int = 20,
         neighbor_distance: str = "auto",
@@ -90,6 +91,7 @@ class RSRAE(AutoencoderDetector):
     ) -> None:
         super().__init__(
             intrinsic_dim=intrinsic_dim,
+            layers=layers,
             n_members=n_members,
             n_neighbors=n_neighbors,
             neighbor_distance=neighbor_distance,

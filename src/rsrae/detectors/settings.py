@@ -11,6 +11,7 @@ from rsrae.networks.architecture import ACTIVATIONS
 from rsrae.scoring import NORMS
 
 CHOICES: dict[str, tuple[Any, ...]] = {
+    "layers": ("dense", "convolutional"),
     "neighbor_distance": ("auto", "to-mean", "to-each"),
     "near_middles": (True, False),
     "ranks": (True, False),

@@ -18,12 +18,12 @@ from rsrae.detectors.geometric import TRANSFORMATIONS, ViewDetector, pixel_maps,
 from rsrae.detectors.rsrae import RSRAE
 from rsrae.modelfile import Arrays
 from rsrae.networks.autograd import channels_first
+from rsrae.networks.company import most_alike
 from rsrae.networks.rows import AnyRows
 from rsrae.networks.wide_resnet import WideResNet
 from rsrae.preprocessing import BRIGHTNESS_KEPT, Preprocessor
 
 VIEWS_AN_EPOCH = 3_200
-IMAGES_FOR_ONE_ALIKE = 50
 # Turned and mirrored, not shifted: nine times as many views would cost as much, and say little more.
 UNSHIFTED = [t for t, (_, right, down, _) in enumerate(TRANSFORMATIONS) if right == down == 0]
 CONTRAST = Preprocessor(np.zeros(1), np.ones(1), tame=False, unit_norm=True, brightness=BRIGHTNESS_KEPT)
@@ -70,9 +70,8 @@ class ViewsRSRAE(ViewDetector):
 
     def _after_training(self, X: Rows) -> None:
         vectors = torch.cat([self._vectors(x) for x in self._blocks(X)])
-        # Of few images hardly any are of an item's kind, and pixels of strangers are a little alike, too.
-        n_alike = min(self.n_alike, max(1, len(vectors) // IMAGES_FOR_ONE_ALIKE))
-        self.rsrae_ = self._new_rsrae(n_alike).set_params(on_epoch=self.on_epoch).fit(vectors.cpu().numpy())
+        n_alike = most_alike(self.n_alike, len(vectors))
+        self.rsrae_ = self._new_rsrae().set_params(on_epoch=self.on_epoch, n_alike=n_alike).fit(vectors.cpu().numpy())
         self.rsrae_.set_params(on_epoch=None)  # not kept: the caller's is in our own parameters
 
     def _row_scores(self, x: Tensor) -> Tensor:
@@ -81,7 +80,7 @@ class ViewsRSRAE(ViewDetector):
     def _state(self) -> tuple[dict[str, Any], Arrays]:
         state, arrays = super()._state()
         inner_state, inner_arrays = self.rsrae_._state()
-        state |= {"rsrae": inner_state, "n_alike": self.rsrae_.n_alike}
+        state["rsrae"] = inner_state
         return state, arrays | {f"rsrae.{name}": a for name, a in inner_arrays.items()}
 
     @classmethod
@@ -89,23 +88,24 @@ class ViewsRSRAE(ViewDetector):
         super()._upgrade(header, arrays)
         if header["format"] < 7:
             header["parameters"]["n_alike"] = header["state"]["n_alike"] = 0
+        if header["format"] < 11:
+            arrays["rsrae.company.k"] = np.array([header["state"].pop("n_alike")])
 
     def _restore(self, state: dict[str, Any], arrays: Arrays) -> None:
         super()._restore(state, arrays)
         n_features = len(UNSHIFTED) * self.module_.output.in_features + self.n_features_in_
-        check_count("n_alike", state["n_alike"], at_least=0)
-        self.rsrae_ = self._new_rsrae(state["n_alike"])
+        self.rsrae_ = self._new_rsrae()
         self.rsrae_.n_features_in_, self.rsrae_.input_shape_ = n_features, (n_features,)
         prefix = "rsrae."
         inner = {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)}
         self.rsrae_._restore(state["rsrae"], inner)
         self.rsrae_.offset_ = self.offset_
 
-    def _new_rsrae(self, n_alike: int) -> RSRAE:
+    def _new_rsrae(self) -> RSRAE:
         return RSRAE(
             scaling="none",
             unit_norm=True,
-            n_alike=n_alike,
+            n_alike=self.n_alike,
             equal_kinds=False,
             epochs=self.rsrae_epochs,
             contamination=self.contamination,

@@ -13,6 +13,7 @@ from rsrae.rsr import Initialisation
 
 ActivationName = Literal["tanh", "relu", "leaky_relu", "sigmoid", "linear"]
 Normalisation = Literal["batch", "affine"]
+Layers = Literal["dense", "convolutional"]
 
 LEAKY_SLOPE = 0.2
 NORM_EPS = 1e-5
@@ -48,7 +49,8 @@ class Architecture:
     """The autoencoder of the paper's section 4.1, with everything that may vary.
 
     Every hidden layer is linear (or a convolution), then the activation, then the normalisation: the order of
-    the authors' code. ``input_shape`` is ``(columns,)`` for tables and ``(height, width, channels)`` for images.
+    the authors' code. ``input_shape`` is ``(columns,)`` for tables and ``(height, width, channels)`` for images;
+    ``layers`` are those of images, whose values are one long row to dense ones. Tables have dense layers.
     """
 
     input_shape: tuple[int, ...]
@@ -59,6 +61,12 @@ class Architecture:
     normalisation: Normalisation | None = None
     normalise_code: bool = True
     initialisation: Initialisation = "orthonormal"
+    layers: Layers = "convolutional"
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether items are rows of values to it, and not images."""
+        return len(self.input_shape) == 1 or self.layers == "dense"
 
 
 def choose_activation(low: float, high: float, *, positive_first: bool = False) -> ActivationName:

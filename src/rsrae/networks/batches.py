@@ -76,6 +76,11 @@ class SparseBatch:
 Batch = Tensor | SparseBatch
 
 
+def as_vectors(batch: Batch) -> Batch:
+    """Images as rows of their values, ``(members, rows, ...) -> (members, rows, values)``; other rows as they are."""
+    return batch.flatten(start_dim=2) if isinstance(batch, Tensor) else batch
+
+
 def of_each_member(batch: Batch) -> list[Batch]:
     """The rows of each member as a batch of its own."""
     if isinstance(batch, Tensor):

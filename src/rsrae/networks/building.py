@@ -26,11 +26,11 @@ def build_networks(
     modules: tuple[nn.Module, nn.Module] | None = None,
     device: torch.device | str = "cpu",
 ) -> list[Network]:
-    """One member for each generator and dimension: all in one network for tables, else a network each.
+    """One member for each generator and dimension: all in one network if layers are dense, else a network each.
 
     ``modules`` are an encoder and a decoder to take, copied for every member, in place of the architecture's.
     """
-    if modules is None and len(architecture.input_shape) == 1:
+    if modules is None and architecture.is_dense:
         return [DenseNetwork(architecture, generators, intrinsic_dims=list(intrinsic_dims), device=device)]
     networks: list[Network] = []
     for d, generator in zip(intrinsic_dims, generators, strict=True):

@@ -16,6 +16,19 @@ from rsrae.networks.batches import Batch, SparseBatch
 from rsrae.networks.neighbours import ITSELF, ROWS_AT_ONCE, inner_products, smallest
 
 
+PICTURES_FOR_ONE_ALIKE = 50
+
+
+def most_alike(k: int, n_pictures: int) -> int:
+    """How many of the pictures most like an item count, of k at most: of few hardly any are of its kind, and pictures of
+    other things are a little alike, too (unlike documents, which have no words in common then).
+
+    >>> most_alike(10, 150), most_alike(10, 1_000)
+    (3, 10)
+    """
+    return min(k, max(1, n_pictures // PICTURES_FOR_ONE_ALIKE))
+
+
 class Company:
     """What the rows most like an item were given, and how much each of them counts.
 

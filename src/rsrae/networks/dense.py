@@ -11,6 +11,7 @@ loss, its gradient and the cosine need ``X @ V`` and the small matrix ``V'V``, w
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +20,7 @@ import torch
 from torch import Tensor
 
 from rsrae.networks.architecture import ACTIVATIONS, NORM_EPS, Activation, Architecture
-from rsrae.networks.batches import Batch, SparseBatch
+from rsrae.networks.batches import Batch, SparseBatch, as_vectors
 from rsrae.networks.folded import FoldedMember, FoldedNetwork, Linear, Normalised
 from rsrae.networks.network import Joint, Network, copy_exactly
 from rsrae.rsr import (
@@ -160,7 +161,7 @@ class DenseNetwork(Network):
         self.architecture = architecture
         self.n_members = len(generators)
         self.device = torch.device(device)
-        (self.n_columns,) = architecture.input_shape
+        self.n_columns = math.prod(architecture.input_shape)
         self._shapes = _parameter_shapes(architecture, self.n_members)
         size = sum(shape.numel() for shape in self._shapes.values())
         self.parameters = torch.zeros(size, dtype=dtype, device=device)
@@ -185,6 +186,7 @@ class DenseNetwork(Network):
 
     def gradient(self, batch: Batch, p: float, weights: Tensor | None, joint: Joint | None = None) -> Tensor:
         """The terms, ``(members, rows)``, whose mean is the loss; all gradients are left in ``gradients``."""
+        batch = as_vectors(batch)
         self._pass = kept = self._forward(batch)
         if isinstance(batch, SparseBatch) and self.architecture.output_activation == "linear":
             terms, gradient_h = self._sparse_output_gradient(batch, kept.h, p, weights)
@@ -426,7 +428,7 @@ def glorot(n_in: int, n_out: int, generator: torch.Generator) -> Tensor:
 
 def _parameter_shapes(architecture: Architecture, n_members: int) -> dict[str, torch.Size]:
     """Name and shape of every parameter, in the order of the flat buffer: encoder, A, decoder, output."""
-    (n_columns,) = architecture.input_shape
+    n_columns = math.prod(architecture.input_shape)
     hidden, d = architecture.hidden, architecture.intrinsic_dim
     shapes: dict[str, tuple[int, ...]] = {}
 

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from rsrae.networks.architecture import ACTIVATIONS, Architecture
-from rsrae.networks.batches import Batch, SparseBatch, of_each_member
+from rsrae.networks.batches import Batch, SparseBatch, as_vectors, of_each_member
 from rsrae.rsr import row_norms
 from rsrae.scoring import cosine_distance, distance, euclidean_distance
 
@@ -90,7 +90,7 @@ class FoldedNetwork:
 
     def reconstruct(self, batch: Batch) -> Tensor:
         """``x_hat``, dense, with the shape of the batch."""
-        return self._for_each(batch, self._output)
+        return self._for_each(batch, self._output).view(self.n_members, *batch.shape[1:])
 
     def errors(self, batch: Batch, scored_by: str) -> Tensor:
         """The score of every row, ``(members, rows)``.
@@ -112,6 +112,7 @@ class FoldedNetwork:
     def _for_each(self, batch: Batch, work: Callable[[FoldedMember, Batch], Tensor]) -> Tensor:
         # Scoring shows every member the same rows, training may ask each for its own. One member after the other:
         # what they write into is then small enough for the cache of a core.
+        batch = as_vectors(batch)
         own_rows = [batch] * self.n_members if batch.shape[0] == 1 else of_each_member(batch)
         return torch.stack([work(member, x) for member, x in zip(self._members, own_rows, strict=True)])
 

@@ -29,7 +29,8 @@ class DenseRows:
 
     With ``even``, all blocks have the same number of rows, the last one filled up with zeros: kernels choose their
     order of summation by the shape, so a row then scores the same to the last bit wherever it stands (few rows come in
-    a smaller block than many; kernels treat all sizes of blocks alike).
+    a smaller block than many; kernels treat all sizes of blocks alike). With ``as_vectors`` so do dense networks that
+    see images, whose blocks then have as many rows as those of a table.
     Values are held where single precision can square and sum them: a wild row scores high, not NaN.
     """
 
@@ -42,9 +43,10 @@ class DenseRows:
         device: torch.device | str = "cpu",
         cache: bool = True,
         even: bool = False,
+        as_vectors: bool = False,
     ) -> None:
         self.n_rows = X.shape[0]
-        self._device, self._even = device, even
+        self._device, self._even, self._as_vectors = device, even, as_vectors
         self._may_be_large = not (preprocessor.tame or preprocessor.unit_norm)
         self._preprocess: Callable[[Tensor], Tensor] | None = preprocessor.on(dtype, device)
         self._X = torch.from_numpy(_readable(X))
@@ -73,7 +75,7 @@ class DenseRows:
     def block_size(self) -> int:
         """How many rows are scored at once."""
         n_values = max(128, self._X[0].numel())
-        if self._X.ndim > 2:
+        if self._X.ndim > 2 and not self._as_vectors:
             return 1 << (max(1, BLOCK_VALUES // n_values).bit_length() - 1)  # no kernel has a remainder of rows
         size, most = BLOCK_ROWS
         while size < self.n_rows and 2 * size <= min(most, 4 * BLOCK_VALUES // n_values):
