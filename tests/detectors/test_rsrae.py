@@ -340,7 +340,9 @@ def test_point_subspaces_and_neighbours_have_a_third_each_where_rows_are_directi
     X: Any = rng.random((30, 8, 8) if kind in ("images", "convolutions") else (30, 12))
     if kind == "documents":
         X = sp.csr_array(X)
-    settings: dict[str, Any] = {"vectors": {"unit_norm": True}, "convolutions": {"layers": "convolutional"}}.get(kind, {})
+    settings: dict[str, Any] = {"vectors": {"unit_norm": True}, "convolutions": {"layers": "convolutional"}}.get(
+        kind, {}
+    )
     detector = RSRAE(epochs=1, random_state=0, equal_kinds=equal_kinds, rules=0.0, **settings).fit(X)
     wanted = HALVES if weights == THIRDS and not equal_kinds else weights
     np.testing.assert_allclose(detector.panel_.combination.weights.numpy(), wanted)
@@ -348,9 +350,9 @@ def test_point_subspaces_and_neighbours_have_a_third_each_where_rows_are_directi
 
 def test_tables_have_two_members_of_every_dimension_unless_a_number_is_given(rng: np.random.Generator) -> None:
     X = rng.normal(size=(30, 5))
-    assert RSRAE(epochs=1).fit(X)._intrinsic_dims() == [0, 2, 4, 10] * 2
-    assert RSRAE(epochs=1, unit_norm=True).fit(X)._intrinsic_dims() == [0, 2, 4, 10]
-    assert RSRAE(epochs=1, n_members=np.int64(3)).fit(X)._intrinsic_dims() == [0, 2, 4]
+    assert RSRAE(epochs=1).fit(X)._choices.dims == [0, 2, 4, 10] * 2
+    assert RSRAE(epochs=1, unit_norm=True).fit(X)._choices.dims == [0, 2, 4, 10]
+    assert RSRAE(epochs=1, n_members=np.int64(3)).fit(X)._choices.dims == [0, 2, 4]
     for wrong in ("many", 0, 2.0, None, True):
         with pytest.raises(ParameterError, match="n_members must be 'auto' or a whole"):
             RSRAE(epochs=1, n_members=wrong).fit(X)  # type: ignore[arg-type]

@@ -5,10 +5,9 @@ A detector of this family says which steps train it (``_steps``) and adds its ow
 
 from __future__ import annotations
 
-import itertools
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -19,10 +18,11 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from rsrae.detectors.base import Rows, check_choice
+from rsrae.detectors.choices import USUAL_MEMBERS, Choices
 from rsrae.detectors.combination import Combination
 from rsrae.detectors.formats import upgrade
 from rsrae.detectors.neural import NeuralDetector, to_numpy, value_range
-from rsrae.detectors.panel import Panel, Seats, Voter
+from rsrae.detectors.panel import Panel, Voter
 from rsrae.detectors.panel_fitting import PanelFitting
 from rsrae.detectors.recipes import RECIPES
 from rsrae.detectors.settings import check_settings
@@ -38,11 +38,10 @@ from rsrae.networks.threads import scoring_threads, training_side_by_side, train
 from rsrae.networks.walk import score_blocks
 from rsrae.preprocessing import Preprocessor
 from rsrae.scoring import LengthTrend, LogLengths, log_lengths
-from rsrae.thresholds import FloatArray, estimate_contamination
+from rsrae.thresholds import FloatArray
 from rsrae.training import History, Selector, Step, Trimming, limited_threads, run_epochs, train
 
 Member = Network | Voter
-USUAL_MEMBERS, TABLE_MEMBERS = 4, 8  # by n_members="auto"
 FEWEST_UPDATES = 25  # before a network's errors say more of the rows than of its random start
 
 
@@ -193,7 +192,7 @@ class AutoencoderDetector(NeuralDetector):
     def encode(self, X: Any) -> npt.NDArray[np.float64]:
         """The codes A'z of the member with the widest code, ``(n, d)``: where each item lies in the subspace."""
         check_is_fitted(self, "offset_")
-        dims = self._intrinsic_dims()
+        dims = self._choices.dims
         widest = dims.index(max(dims))
         networks = self._scoring_networks()
         # A dense network holds all members; of convolutional ones there is one each.
@@ -233,13 +232,15 @@ class AutoencoderDetector(NeuralDetector):
         self._check_parameters()
         if self.warm_start and hasattr(self, "networks_"):
             seen = self.networks_[0].architecture.input_shape
-            if seen != self._seen_shape():
+            if seen != self._choices.seen_shape:
                 shape = seen if self.preprocessor_.ranks is None else self.preprocessor_.scale.shape
                 raise InputError(f"warm_start goes on with items of shape {shape}, got {self.input_shape_}")
         else:
             seed = self._seed()
             self.preprocessor_ = self._fit_preprocessor(X)
-            self._generators = [torch.Generator().manual_seed(seed + member) for member in range(self._n_members())]
+            self._generators = [
+                torch.Generator().manual_seed(seed + member) for member in range(self._choices.n_members)
+            ]
             self.history_: dict[str, list[float]] = {}
             self.networks_ = self._make_networks(X)
             self._schemes: list[list[Step[Batch]]] | None = None
@@ -293,12 +294,12 @@ class AutoencoderDetector(NeuralDetector):
         if X.shape[0] < 2:  # of a partial_fit: a row alone says nothing about what is usual
             return None
         lengths = self._lengths(X)
-        if self._n_members() == 1 and self.n_neighbors == 0 and lengths is None:
+        if self._choices.n_members == 1 and self.n_neighbors == 0 and lengths is None:
             # The scores of a single network stay as they are.
             self.panel_ = Panel(Combination.fit(torch.zeros(1, 1, dtype=torch.float64), None))
             return None
         fitting = PanelFitting(
-            self._seats(),
+            self._choices.seats,
             X,
             self.preprocessor_,
             lambda weights: self._scores_by(self._networks_for(X), X, n_threads=1, weights=weights),
@@ -333,9 +334,9 @@ class AutoencoderDetector(NeuralDetector):
         self._restore_common(state, arrays)
         check_choice("activation", state["activation"], tuple(ACTIVATIONS))
         check_choice("output_activation", state["output_activation"], tuple(ACTIVATIONS))
-        self._check_size(arrays)
-        self._generators = [torch.Generator().manual_seed(member) for member in range(self._n_members())]
-        self.networks_ = self._build(self._architecture(state["activation"], state["output_activation"]))
+        self._choices.check_size(arrays)
+        self._generators = [torch.Generator().manual_seed(member) for member in range(self._choices.n_members)]
+        self.networks_ = self._build(self._choices.architecture(state["activation"], state["output_activation"]))
         for number, network in enumerate(self.networks_):
             prefix = f"member{number}."
             network.load_state(
@@ -345,10 +346,10 @@ class AutoencoderDetector(NeuralDetector):
         self.scoring_networks_ = None
         self.panel_ = Panel.restore(
             arrays,
-            self._seats(),
+            self._choices.seats,
             n_columns=self.n_features_in_,
             is_tame=self.preprocessor_.tame,
-            width=math.prod(self._seen_shape()),
+            width=math.prod(self._choices.seen_shape),
             device=self.device,
         )
 
@@ -360,57 +361,12 @@ class AutoencoderDetector(NeuralDetector):
             return fitted
         return fitted.with_ranks(X)  # type: ignore[arg-type]  # sparse rows are not scaled by column
 
-    def _seen_shape(self) -> tuple[int, ...]:
-        """Of an item as the networks see it."""
-        return self.preprocessor_.shape(self.input_shape_)
-
-    def _seats(self) -> Seats:
-        is_ensemble = self._n_members() > 1 or self.n_neighbors > 0  # the scores of a single network stay as they are
-        has_directions = self._is_dense() and self.preprocessor_.unit_norm  # only the direction of a row counts
-        is_equal = self.equal_kinds and has_directions
-        is_table = is_ensemble and self.preprocessor_.is_by_column
-        return Seats(
-            tuple("point" if d == 0 and is_equal else "subspace" for d in self._intrinsic_dims()),
-            tuple(self._intrinsic_dims()),
-            n_neighbors=self.n_neighbors,
-            to_each=self._is_to_each(),
-            n_trees=self.n_trees if is_table else 0,
-            n_alike=self.n_alike if is_ensemble and has_directions else 0,
-            column_weights=self.column_weights and is_table and self.n_trees > 0,
-            rules=self.rules if is_table else 0.0,
-            gross_values=self.gross_values and is_table,
-            trim=self._trimmed_share(),
-            near_middles=self.near_middles and is_table,
-        )
-
-    def _is_dense(self) -> bool:
-        """Whether items are rows of values to the networks."""
-        return len(self.input_shape_) == 1 or (self.layers == "dense" and self.encoder is None)
-
-    def _is_to_each(self) -> bool:
-        if self.neighbor_distance == "auto":
-            return self.preprocessor_.is_by_column
-        return self.neighbor_distance == "to-each"
-
-    def _trimmed_share(self) -> float | Callable[[Tensor], float]:
-        return _estimated_share if self.trim == "auto" else float(self.trim)
+    @property
+    def _choices(self) -> Choices:
+        return Choices(self, self.preprocessor_, self.input_shape_)
 
     def _lengths(self, X: Rows) -> LogLengths | None:
         return log_lengths(X) if self.level_lengths and isinstance(X, sp.csr_array) else None
-
-    def _check_size(self, arrays: Arrays) -> None:
-        # A file may ask for a network of any size; built is none that is larger than the tensors that came with it.
-        held = sum(array.size for array in arrays.values())
-        asked = self._n_members()
-        if self.encoder is None and len(self.hidden) <= len(arrays):
-            seen = self._seen_shape()
-            n_inputs, *sides = (math.prod(seen),) if self._is_dense() else reversed(seen)
-            widths = (n_inputs, *self.hidden)
-            # Every convolution halves the sides of an image; tables have none.
-            latent_dim = math.prod(-(-side // 2 ** len(self.hidden)) for side in sides) * widths[-1]
-            asked *= sum(a * b for a, b in itertools.pairwise(widths)) + latent_dim * max(self._given_dims())
-        if asked > held or (self.encoder is None and len(self.hidden) > len(arrays)):
-            raise ValueError("the network would be larger than the file")
 
     def _make_networks(self, X: Rows) -> list[Network]:
         activation = self.activation
@@ -420,46 +376,14 @@ class AutoencoderDetector(NeuralDetector):
         if activation.startswith("auto"):
             activation = choose_activation(low, high, positive_first=activation == "auto-authors")
         output = activation if self.output_activation == "same" else self.output_activation
-        return self._build(self._architecture(activation, output))
-
-    def _architecture(self, activation: str, output_activation: str) -> Architecture:
-        return Architecture(
-            input_shape=self._seen_shape(),
-            intrinsic_dim=max(1, *self._given_dims()[: self._n_members()]),
-            hidden=tuple(self.hidden),
-            activation=activation,  # type: ignore[arg-type]
-            output_activation=output_activation,  # type: ignore[arg-type]
-            normalisation=self._normalisation(),  # type: ignore[arg-type]
-            normalise_code=self.normalise_code,
-            initialisation=self.initialisation,  # type: ignore[arg-type]
-            layers=self.layers,  # type: ignore[arg-type]
-        )
-
-    def _normalisation(self) -> str | None:
-        if self.normalisation != "auto":
-            return self.normalisation
-        # A table has few columns, and its networks few rows to learn them from: without it they learn too little in the
-        # time, and most of all those of dimension 4 and 10 (docs/decisions/0008-normalisation.md).
-        return "batch" if len(self.input_shape_) == 1 and not self.preprocessor_.unit_norm else None
+        return self._build(self._choices.architecture(activation, output))
 
     def _build(self, architecture: Architecture) -> list[Network]:
         modules = None if self.encoder is None or self.decoder is None else (self.encoder, self.decoder)
         with limited_threads(1):  # waking others, on a busy machine, costs more than filling some tensors
             return build_networks(
-                architecture, self._generators, self._intrinsic_dims(), modules=modules, device=self.device
+                architecture, self._generators, self._choices.dims, modules=modules, device=self.device
             )
-
-    def _given_dims(self) -> tuple[int, ...]:
-        return self.intrinsic_dim if isinstance(self.intrinsic_dim, tuple) else (self.intrinsic_dim,)
-
-    def _n_members(self) -> int:
-        if self.n_members == "auto":
-            return TABLE_MEMBERS if self.preprocessor_.is_by_column else USUAL_MEMBERS
-        return int(self.n_members)
-
-    def _intrinsic_dims(self) -> list[int]:
-        given = self._given_dims()
-        return [given[member % len(given)] for member in range(self._n_members())]
 
     def _selection(self, network: Network, rows: AnyRows) -> Selector | None:
         if self.trim == 0:
@@ -478,7 +402,7 @@ class AutoencoderDetector(NeuralDetector):
             their_lengths = lengths[among.numpy()]
             return LengthTrend.fit(found, their_lengths).remove(found, their_lengths)
 
-        return Trimming(errors, self._trimmed_share(), warm_up=warm_up, n_members=network.n_members)
+        return Trimming(errors, self._choices.trimmed_share, warm_up=warm_up, n_members=network.n_members)
 
     def _errors(
         self,
@@ -503,7 +427,7 @@ class AutoencoderDetector(NeuralDetector):
         )
 
     def _errors_by(self, member: Scorer | Voter, batch: Batch) -> Tensor:
-        return member.errors(batch, self._score_name())
+        return member.errors(batch, self._choices.scored_by)
 
     def _member_scores(self, X: Rows, n_threads: int | None = None) -> Tensor:
         members = [*self._networks_for(X), *self.panel_.members]
@@ -523,20 +447,12 @@ class AutoencoderDetector(NeuralDetector):
 
     def _dense_rows(self, X: npt.NDArray[Any]) -> DenseRows:
         return DenseRows(
-            X, self.preprocessor_, device=self.device, cache=False, even=True, as_vectors=self._is_dense()
+            X, self.preprocessor_, device=self.device, cache=False, even=True, as_vectors=self._choices.is_dense
         )
 
     def _reconstructing(self) -> list[Network | Neighbours]:
         neighbours = self.panel_.neighbours
         return [*self._scoring_networks(), *([] if neighbours is None else [neighbours])]
-
-    def _score_name(self) -> str:
-        if not self.scored_by.startswith("auto"):
-            return self.scored_by
-        if self.preprocessor_.unit_norm:
-            return "cosine"
-        by_column = self.preprocessor_.is_by_column
-        return "manhattan" if by_column and self.scored_by == "auto-manhattan" else "euclidean"
 
     def _scoring_networks(self) -> list[Network]:
         if self.scoring_networks_ is None:
@@ -557,7 +473,3 @@ class AutoencoderDetector(NeuralDetector):
         super().__setstate__(state)
         if hasattr(self, "networks_"):
             self._schemes, self.scoring_networks_ = None, None
-
-
-def _estimated_share(errors: Tensor) -> float:
-    return estimate_contamination(to_numpy(errors.double()))

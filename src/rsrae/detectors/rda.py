@@ -90,7 +90,7 @@ class RDA(AutoencoderDetector):
             return super()._errors_by(member, batch)
         x = to_dense(batch)
         x_hat = self._explained(member, x).flatten(start_dim=2)
-        return distance(x.flatten(start_dim=2), x_hat, self._score_name())
+        return distance(x.flatten(start_dim=2), x_hat, self._choices.scored_by)
 
     def _explained(self, network: Scorer, x: Tensor) -> Tensor:
         return network.reconstruct(x - self._splitter().rest(network, x))

@@ -155,7 +155,7 @@ def _reconstruction_shares(detector: AutoencoderDetector, X: Any, usual: Tensor 
     if detector.panel_.gross is not None:
         parts += detector.panel_.gross.by_column(x.unsqueeze(0).to(detector.device)).cpu()
     shares = _shares_of(parts.numpy())
-    is_cosine = detector._score_name() == "cosine"
+    is_cosine = detector._choices.scored_by == "cosine"
     x_hat = x_hat.mean(dim=0) if not is_cosine else _unit(x_hat).mean(dim=0) * _norms(x)
     norms, taken_off = _lost(detector, X)
     expected = detector.preprocessor_.undo((x_hat * norms + taken_off).view(shape).numpy())
@@ -186,7 +186,7 @@ def _feature_parts(detector: AutoencoderDetector, x: Tensor) -> tuple[Tensor, Te
         batch = x.unsqueeze(0).to(detector.device)
         x_hat = torch.cat([member.reconstruct(batch) for member in detector._reconstructing()]).cpu()
     x, x_hat = x.flatten(start_dim=1), x_hat.flatten(start_dim=2)  # (n, m), (members, n, m)
-    scored_by = detector._score_name()
+    scored_by = detector._choices.scored_by
     weights = 1.0 if detector.panel_.weights is None else detector.panel_.weights.cpu()
     parts = _parts(x * weights, x_hat * weights, scored_by)
     neighbours = detector.panel_.neighbours

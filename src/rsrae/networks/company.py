@@ -15,13 +15,12 @@ from torch import Tensor
 from rsrae.networks.batches import Batch, SparseBatch
 from rsrae.networks.neighbours import ITSELF, ROWS_AT_ONCE, inner_products, smallest
 
-
 PICTURES_FOR_ONE_ALIKE = 50
 
 
 def most_alike(k: int, n_pictures: int) -> int:
-    """How many of the pictures most like an item count, of k at most: of few hardly any are of its kind, and pictures of
-    other things are a little alike, too (unlike documents, which have no words in common then).
+    """How many of the pictures most like an item count, of k at most and of one in fifty: of few hardly any are of its
+    kind, and pictures of other things are a little alike, too (documents about other things are not).
 
     >>> most_alike(10, 150), most_alike(10, 1_000)
     (3, 10)

@@ -104,8 +104,9 @@ def main(profile: Profile) -> Iterator[Cell]:
         yield from _grid(name, _SMALL_DATA, _AUTHORS)
         yield from _grid(name, _SMALL_DATA, _RSRAE, n_seeds=1)
         yield from _grid(name, _SMALL_DATA, (*_RSRAE, *_DEEP), ratios=_QUICK_RATIOS, n_classes=1, n_seeds=1)
-        yield from _grid(name, VECTORS, _DEFAULT, n_seeds=N_QUICK_SEEDS)
-        yield from _grid(name, VECTORS, (*_AUTHORS, *_DEFAULT), ratios=_QUICK_RATIOS, n_seeds=1)
+        yield from _grid(name, PAPER_DATA, _DEFAULT, n_seeds=N_QUICK_SEEDS)
+        yield from _grid(name, PAPER_DATA, _DEFAULT, ratios=_QUICK_RATIOS, n_seeds=1)
+        yield from _grid(name, VECTORS, _AUTHORS, ratios=_QUICK_RATIOS, n_seeds=1)
         yield from _grid(name, ("caltech-101",), (_GT,), n_seeds=1)
         yield from _grid(name, ("fashion-mnist",), _AUTHORS, n_seeds=2)
         yield from _grid(name, ("fashion-mnist",), _RSRAE, n_classes=3, n_seeds=1)
@@ -229,7 +230,8 @@ def tiny_raw(profile: Profile) -> Iterator[Cell]:
     elif profile == "quick":
         yield from _grid(name, data, _CLASSIC, ratios=_QUICK_RATIOS, n_seeds=1)
         yield from _grid(name, data, _RSRAE, n_classes=3, n_seeds=1)
-        yield from _grid(name, data, _DEFAULT, n_seeds=1)
+        yield from _grid(name, data, _DEFAULT, n_seeds=N_QUICK_SEEDS)
+        yield from _grid(name, data, _DEFAULT, ratios=_QUICK_RATIOS, n_seeds=1)
         yield from _grid(name, data, _DEEP, n_classes=1, n_seeds=1)
     else:
         yield from _grid(name, data, (*_RSRAE, *_CLASSIC, *_DEEP), ratios=RATIOS)
@@ -269,8 +271,8 @@ def several_normals(profile: Profile) -> Iterator[Cell]:
             # Groups of newswire differ more than methods do: .42 to .98 for two normal topics.
             yield from _grid(name, ("reuters",), (*_RSRAE, *_CLASSIC, *quick_enough), n_seeds=1, n_normal=n_normal)
             yield from _grid(name, ("reuters",), _DEFAULT, n_seeds=N_QUICK_SEEDS, n_normal=n_normal)
-            again = (*_AUTHORS, *_DEFAULT)
-            yield from _grid(name, VECTORS, again, n_classes=2, n_seeds=N_QUICK_SEEDS, n_normal=n_normal)
+            yield from _grid(name, VECTORS, _AUTHORS, n_classes=2, n_seeds=N_QUICK_SEEDS, n_normal=n_normal)
+            yield from _grid(name, PAPER_DATA, _DEFAULT, n_classes=2, n_seeds=N_QUICK_SEEDS, n_normal=n_normal)
             cheap = (*_CLASSIC, Variant("pca"))
             yield from _grid(name, ("fashion-mnist",), cheap, n_classes=1, n_seeds=1, n_normal=n_normal)
         else:
@@ -309,16 +311,14 @@ def baselines(profile: Profile) -> Iterator[Cell]:
         return
     tables = [one for one in datasets.names() if one.startswith("adbench/")]
     if profile == "quick":
-        yield from _grid(name, (*PAPER_DATA, "tiny-imagenet"), compared, n_seeds=1)
-        yield from _grid(name, VECTORS, compared, ratios=_QUICK_RATIOS, n_seeds=1)
-        yield from _grid(name, (*VECTORS, *tables), compared, n_seeds=N_QUICK_SEEDS)
+        yield from _grid(name, (*PAPER_DATA, "tiny-imagenet"), compared, ratios=_QUICK_RATIOS, n_seeds=1)
+        yield from _grid(name, (*PAPER_DATA, "tiny-imagenet", *tables), compared, n_seeds=N_QUICK_SEEDS)
     else:
         yield from _grid(name, (*PAPER_DATA, "tiny-imagenet", *tables), compared, ratios=RATIOS)
     for n_normal in (2, 3, 5):
         if profile == "quick":
-            yield from _grid(name, PAPER_DATA, compared, n_classes=2, n_seeds=1, n_normal=n_normal)
             yield from _grid(name, ("reuters",), compared, n_seeds=N_QUICK_SEEDS, n_normal=n_normal)
-            yield from _grid(name, VECTORS, compared, n_classes=2, n_seeds=N_QUICK_SEEDS, n_normal=n_normal)
+            yield from _grid(name, PAPER_DATA, compared, n_classes=2, n_seeds=N_QUICK_SEEDS, n_normal=n_normal)
         else:
             yield from _grid(name, PAPER_DATA, compared, n_normal=n_normal)
 
@@ -334,12 +334,12 @@ def pictures(profile: Profile) -> Iterator[Cell]:
     elif profile == "quick":
         yield from _grid(name, ("caltech-101",), (*ours, *quick, _GT), n_seeds=1)
         yield from _grid(name, ("caltech-101",), ours[:1], n_seeds=N_QUICK_SEEDS)
-        yield from _grid(name, large, (*ours, *quick), n_classes=3, n_seeds=1)
-        yield from _grid(name, ("fashion-mnist",), (*ours[:1], *quick), n_seeds=1)
+        yield from _grid(name, large, ours[:1], n_classes=3, n_seeds=1)
+        yield from _grid(name, large, (*_DEFAULT, *quick), n_seeds=1)
+        yield from _grid(name, ("fashion-mnist",), ours[:1], n_seeds=1)
+        small = ("caltech-101", "fashion-mnist")
         for n_normal in (2, 3, 5):
-            yield from _grid(name, ("caltech-101",), (*ours, *quick), n_classes=2, n_seeds=1, n_normal=n_normal)
-            fast = (*ours[:1], *quick)
-            yield from _grid(name, ("fashion-mnist",), fast, n_classes=2, n_seeds=1, n_normal=n_normal)
+            yield from _grid(name, small, (*ours, *quick), n_classes=2, n_seeds=1, n_normal=n_normal)
     else:
         yield from _grid(name, ("caltech-101", *large), (*ours, *quick, _GT), ratios=RATIOS)
         for n_normal in (2, 3, 5):
