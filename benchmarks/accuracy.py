@@ -33,8 +33,9 @@ def key(peer: str, cell: Cell) -> str:
 
 
 def trials() -> list[Cell]:
-    """One cell for each trial of the baselines."""
-    return [cell for cell in experiments.plan("baselines", "quick") if cell.method == "iforest"]
+    """One cell for each trial of the baselines at c = 0.5, first seed."""
+    cells = [cell for cell in experiments.plan("baselines", "quick") if cell.method == "iforest"]
+    return [cell for cell in cells if cell.c in (0.5, None) and cell.seed == 0]
 
 
 def measure(peers: Peers, peer: str, cell: Cell, folder: Path) -> dict[str, Any]:

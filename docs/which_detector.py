@@ -81,13 +81,10 @@ def _group(data: str, classes: list[int]) -> str:
 
 
 def means(ratio: float = 0.5) -> dict[str, dict[str, tuple[float, float, int]]]:
-    """Mean AUC and AP of the methods that have all trials of the default, and the number of trials.
-
-    On the larger pictures `RSRAE()` takes half an hour a trial; where it was left out, the trials are those of views.
-    """
+    """Mean AUC and AP of the methods that have all trials of the default, and the number of trials."""
     result = {}
     for group, methods in cells(ratio).items():
-        trials = methods.get("RSRAE()") or methods.get("RSRAE of views")
+        trials = methods.get("RSRAE()")
         if not trials:
             continue
         result[group] = {

@@ -109,7 +109,8 @@ def samples_from_image_files(
     if len(set(sizes.values())) > 1 or (height, width) not in sizes.values():
         notes.insert(0, f"All pictures are resized to {height} x {width} pixels.")
     if skipped:
-        notes.append(f"{len(skipped):,} files could not be read and are skipped.")
+        files_are = "file could not be read and is" if len(skipped) == 1 else "files could not be read and are"
+        notes.append(f"{len(skipped):,} {files_are} skipped.")
     return Samples(
         X=X,
         kind="images",

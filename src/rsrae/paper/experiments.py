@@ -159,8 +159,8 @@ _EXPERIMENTS = {
             "Two, three and five classes are normal at once",
             "beyond the paper",
             "One seed (three for our default, and for the authors' recipe on documents and deep features), c = 0.5, "
-            "two groups of classes (all five of Reuters, but for AE-1); on Fashion-MNIST one, and no network but our "
-            "default, which has two.",
+            "two groups of classes (all five of Reuters, but for AE-1; all of the pictures' for our default); on "
+            "Fashion-MNIST one, and no network but our default.",
             plans.several_normals,
         ),
         Experiment(
@@ -175,7 +175,7 @@ _EXPERIMENTS = {
             "Methods without a network on the data as our default sees it",
             "beyond the paper",
             "c = 0.1, 0.5 and 0.9, three seeds at c = 0.5 and one elsewhere; where several classes are normal, two "
-            "groups of classes (all five of Reuters).",
+            "groups of classes (all of Reuters and of pictures).",
             plans.baselines,
         ),
         Experiment(
