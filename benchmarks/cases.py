@@ -400,7 +400,7 @@ def _sparse_against_dense(run: Run, result: Result, name: str, X: sp.csr_array, 
 def _image_contestants(X: npt.NDArray[np.uint8]) -> dict[str, Callable[[], float]]:
     settings = {**SINGLE, "epochs": 2, "activation": "tanh"}
     return {
-        "RSRAE": lambda: _epoch_of(RSRAE(rsr_scope="A", **settings), X),
+        "RSRAE": lambda: _epoch_of(RSRAE(layers="convolutional", rsr_scope="A", **settings), X),
         "AutoEncoder": lambda: _epoch_of(AutoEncoder(**settings), X),
         "bare forward + backward": reference.bare_passes(X, batch_size=BATCH),
     }

@@ -70,10 +70,8 @@ def measure(method: str, load: Callable[[], Trial]) -> dict[str, float] | str:
     settings: dict[str, Any] = {"random_state": 0} if "random_state" in parameters else {}
     if method in EPOCHS_OF_VIEWS:
         settings["epochs"] = EPOCHS_OF_VIEWS[method]
-    elif kind == "images" and "epochs" in parameters:
-        settings["epochs"] = EPOCHS["image"]
     elif isinstance(parameters.get("epochs"), int):
-        settings["epochs"] = EPOCHS["table"]
+        settings["epochs"] = EPOCHS["image" if kind == "images" else "table"]
     began = time.perf_counter()
     scores = detector.set_params(**settings).fit(X).anomaly_score(X)
     seconds = time.perf_counter() - began
@@ -107,8 +105,8 @@ def write_pages(results: dict[str, dict[str, Any]]) -> None:
         "AUC / AP of every method at its default settings, one seed, anomalies positive. Digits, wine, breast cancer:",
         "one class is normal, outliers make 0.3 times as many. Paper data: the first class is normal (Reuters: the",
         "second, as the first fails with all methods), c = 0.5 (Fashion-MNIST 0.1). To keep the table quick, networks",
-        f"train {EPOCHS['image']} epochs on images (GT one, narrow; RSRAE of views its ten) and, where their number of",
-        f"epochs is fixed, {EPOCHS['table']} on rows. Made by `python -m benchmarks.methods`.",
+        f"whose number of epochs is fixed train {EPOCHS['image']} epochs on images (GT one, narrow; RSRAE of views its",
+        f"ten) and {EPOCHS['table']} on rows. Made by `python -m benchmarks.methods`.",
         "",
         "| method | " + " | ".join(titles) + " |",
         "|---" * (len(titles) + 1) + "|",

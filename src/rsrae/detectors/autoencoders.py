@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from rsrae.detectors.base import Rows, check_choice
-from rsrae.detectors.choices import USUAL_MEMBERS, Choices
+from rsrae.detectors.choices import Choices
 from rsrae.detectors.combination import Combination
 from rsrae.detectors.formats import upgrade
 from rsrae.detectors.neural import NeuralDetector, to_numpy, value_range
@@ -281,8 +281,8 @@ class AutoencoderDetector(NeuralDetector):
             )
             for network, steps, generator in zip(self.networks_, self._schemes, self._generators, strict=False)
         ]
-        most_members = USUAL_MEMBERS if self.n_members == "auto" else None
-        n_threads = self.n_threads or training_threads(self.networks_[0], self.batch_size, most_members)
+        is_sparse = isinstance(rows, SparseRows)
+        n_threads = self.n_threads or training_threads(self.networks_[0], self.batch_size, is_sparse=is_sparse)
         with training_side_by_side(self.networks_, n_threads, self.batch_size) as advance:
             return train(runs, epochs=self._n_epochs(rows.n_rows), on_epoch=self.on_epoch, advance=advance)
 

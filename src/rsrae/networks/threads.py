@@ -12,25 +12,22 @@ import torch
 from rsrae.networks.network import Network
 from rsrae.training import Losses, limited_threads
 
-WORK_OF_A_THREAD = 75_000_000  # operations a step below which another thread costs more than it brings
+# Operations of a step, for each thread. Threads wait for the last of them dozens of times a step, and where other
+# programs have the cores the last is late: of one thread's time for 1,500 pictures of 28 x 28 two took .83 on two idle
+# cores, and 28 times as much beside two other programs.
+WORK_OF_A_THREAD = 2_000_000_000
 THREADS_PAY_FROM = 1_000_000_000  # operations of a scoring
 LARGE_BATCH = 2**21  # values; such products use all threads well, and several networks at once would need much memory
 MOST_SCORING_THREADS = 8  # about a tenth of a block's time is Python's, which one thread has at a time; reckoned
 
 
-def training_threads(network: Network, batch_size: int, most_members: int | None = None) -> int:
-    """Small matrix products lose more to waking threads than they gain.
-
-    On a machine whose cores are all taken a second thread costs far more than it otherwise brings: of a network that
-    nobody asked to be large, at most ``most_members`` are counted.
-    """
+def training_threads(network: Network, batch_size: int, *, is_sparse: bool = False) -> int:
+    """Small products gain little by a second thread, and lose much where it has to wait; sparse rows have small ones."""
     most = torch.get_num_threads()
     if network.uses_autograd:
         return most
-    n_members = min(network.n_members, most_members or network.n_members)
-    a_member = network.parameters.numel() // network.n_members
-    work = 6 * n_members * a_member * batch_size  # operations of a step, forward and backward
-    return max(1, min(most, work // WORK_OF_A_THREAD))
+    work = 6 * network.parameters.numel() * batch_size  # operations of a step, forward and backward
+    return 1 if is_sparse else max(1, min(most, work // WORK_OF_A_THREAD))
 
 
 def scoring_threads(networks: Sequence[Network], n_rows: int, asked: int | None = None) -> int:

@@ -183,8 +183,7 @@ _EXPERIMENTS = {
             "RSRAE of self-labelled features and pixels",
             "beyond the paper",
             "c = 0.5; one seed (three for RSRAE of views on single classes of Caltech 101); RSRAE of views has three "
-            "classes of Tiny ImageNet; where several classes are normal, two groups of classes of Caltech 101 and "
-            "Fashion-MNIST.",
+            "classes of Tiny ImageNet; several normal classes of Caltech 101 and Fashion-MNIST alone.",
             plans.pictures,
         ),
         Experiment(

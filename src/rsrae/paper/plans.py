@@ -341,7 +341,7 @@ def pictures(profile: Profile) -> Iterator[Cell]:
         yield from _grid(name, ("fashion-mnist",), ours[:1], n_seeds=1)
         small = ("caltech-101", "fashion-mnist")
         for n_normal in (2, 3, 5):
-            yield from _grid(name, small, (*ours, *quick), n_classes=2, n_seeds=1, n_normal=n_normal)
+            yield from _grid(name, small, (*ours, *quick), n_seeds=1, n_normal=n_normal)
     else:
         yield from _grid(name, ("caltech-101", *large), (*ours, *quick, _GT), ratios=RATIOS)
         for n_normal in (2, 3, 5):
