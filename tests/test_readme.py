@@ -20,6 +20,7 @@ ROWS = {
     "documents, three normal topics": "20 Newsgroups, 3 normal classes",
     "deep features, one normal class (Tiny ImageNet)": "Tiny ImageNet, deep features, 1 normal class",
     "deep features, three normal classes": "Tiny ImageNet, deep features, 3 normal classes",
+    "small pictures, one normal kind (Fashion-MNIST)": "Fashion-MNIST, pixels, 1 normal class",
     "small pictures, one normal kind (Caltech 101; *of views*, which `rsrae detect` takes for pictures)": (
         "Caltech 101, pixels, 1 normal class"
     ),

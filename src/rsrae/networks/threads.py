@@ -22,7 +22,7 @@ MOST_SCORING_THREADS = 8  # about a tenth of a block's time is Python's, which o
 
 
 def training_threads(network: Network, batch_size: int, *, is_sparse: bool = False) -> int:
-    """Small products gain little by a second thread, and lose much where it has to wait; sparse rows have small ones."""
+    """Small products gain little by a second thread, and lose much where it waits; sparse rows have small ones only."""
     most = torch.get_num_threads()
     if network.uses_autograd:
         return most
