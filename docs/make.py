@@ -89,7 +89,7 @@ def which_detector() -> None:
     )
     unseen = (
         "On data that had not been looked at when most settings were chosen (`python -m benchmarks.unseen`; one "
-        "seed; decisions 18 and 26 then looked at MNIST, decisions 19 to 25 at the numbers of R's tables, which had .737 / "
+        "seed; decisions 18 and 26 then looked at MNIST, 19 to 25 at the numbers of R's tables, which had .737 / "
         ".435 before, decision 25 at all tables; up to then KEEL's had been asked with their columns cut into "
         "bins): tables of the KEEL repository and of R's packages (those whose classes a forest with labels can "
         "tell; their numbers alone, and with words left in), ten tables of ADBench that settings were not compared "

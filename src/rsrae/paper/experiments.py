@@ -158,9 +158,9 @@ _EXPERIMENTS = {
             "several-normals",
             "Two, three and five classes are normal at once",
             "beyond the paper",
-            "One seed (three for our default, and for the authors' recipe on documents and deep features), c = 0.5, "
-            "two groups of classes (all five of Reuters, but for AE-1; all of the pictures' for our default); on "
-            "Fashion-MNIST one, and no network but our default.",
+            "One seed (three for the authors' recipe and our default on documents and deep features), c = 0.5, two "
+            "groups of classes (all five of Reuters, but for AE-1); on Fashion-MNIST one, and no network but our "
+            "default. 'pictures' has all groups of these.",
             plans.several_normals,
         ),
         Experiment(
@@ -182,8 +182,9 @@ _EXPERIMENTS = {
             "pictures",
             "RSRAE of self-labelled features and pixels",
             "beyond the paper",
-            "c = 0.5; one seed (three for RSRAE of views on single classes of Caltech 101); RSRAE of views has three "
-            "classes of Tiny ImageNet; several normal classes of Caltech 101 and Fashion-MNIST alone.",
+            "c = 0.5; one seed (three for RSRAE of views on single classes of Caltech 101, and for RSRAE() where "
+            "several are normal); RSRAE of views has three classes of Tiny ImageNet; several normal classes of Caltech "
+            "101 and Fashion-MNIST alone.",
             plans.pictures,
         ),
         Experiment(

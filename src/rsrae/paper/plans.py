@@ -271,11 +271,11 @@ def several_normals(profile: Profile) -> Iterator[Cell]:
         elif profile == "quick":
             yield from _grid(name, _SMALL_DATA, compared, n_classes=2, n_seeds=1, n_normal=n_normal)
             yield from _grid(name, ("reuters",), (*_RSRAE, *_CLASSIC, *quick_enough), n_seeds=1, n_normal=n_normal)
-            yield from _grid(name, _UNEVEN, _DEFAULT, n_seeds=N_QUICK_SEEDS, n_normal=n_normal)
+            yield from _grid(name, ("reuters",), _DEFAULT, n_seeds=N_QUICK_SEEDS, n_normal=n_normal)
             yield from _grid(
                 name, VECTORS, (*_AUTHORS, *_DEFAULT), n_classes=2, n_seeds=N_QUICK_SEEDS, n_normal=n_normal
             )
-            cheap = (*_CLASSIC, Variant("pca"))
+            cheap = (*_DEFAULT, *_CLASSIC, Variant("pca"))
             yield from _grid(name, ("fashion-mnist",), cheap, n_classes=1, n_seeds=1, n_normal=n_normal)
         else:
             yield from _grid(name, PAPER_DATA, compared, ratios=RATIOS, n_normal=n_normal)
@@ -339,9 +339,10 @@ def pictures(profile: Profile) -> Iterator[Cell]:
         yield from _grid(name, large, ours[:1], n_classes=3, n_seeds=1)
         yield from _grid(name, large, (*_DEFAULT, *quick), n_seeds=1)
         yield from _grid(name, ("fashion-mnist",), ours[:1], n_seeds=1)
-        small = ("caltech-101", "fashion-mnist")
+        several = ("caltech-101", "fashion-mnist")
         for n_normal in (2, 3, 5):
-            yield from _grid(name, small, (*ours, *quick), n_seeds=1, n_normal=n_normal)
+            yield from _grid(name, several, (*ours, *quick), n_seeds=1, n_normal=n_normal)
+            yield from _grid(name, several, _DEFAULT, n_seeds=N_QUICK_SEEDS, n_normal=n_normal)
     else:
         yield from _grid(name, ("caltech-101", *large), (*ours, *quick, _GT), ratios=RATIOS)
         for n_normal in (2, 3, 5):
