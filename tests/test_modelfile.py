@@ -69,7 +69,7 @@ def test_the_file_has_the_permissions_of_any_new_file(tmp_path: Path) -> None:
     assert modes[0] == modes[1]
 
 
-@pytest.mark.parametrize("path", sorted(FIXTURES.glob("model-format-*.rsrae")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted(FIXTURES.glob("*-format-*.rsrae")), ids=lambda path: path.stem)
 def test_a_model_of_every_format_loads_and_gives_the_scores_stored_with_it(path: Path) -> None:
     extra = read_header(path)["extra"]
     detector = rsrae.load(path)
