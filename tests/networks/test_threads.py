@@ -25,15 +25,16 @@ def network_of(input_shape: tuple[int, ...], n_members: int = 1) -> Network:
     return build_networks(Architecture(input_shape), generators, [10] * n_members)[0]
 
 
-@pytest.mark.parametrize(
-    ("n_members", "n_columns", "most"), [(1, 20, 1), (8, 1_000, 1), (8, 20_000, 4), (8, 80_000, 8)]
-)
+@pytest.mark.parametrize(("n_members", "n_columns", "most"), [(1, 20, 1), (8, 100, 2), (8, 4_000, 8)])
 def test_training_takes_more_threads_as_a_step_is_more_work(n_members: int, n_columns: int, most: int) -> None:
     assert training_threads(network_of((n_columns,), n_members), batch_size=128) == most
 
 
-def test_sparse_rows_are_trained_on_one_thread() -> None:
-    assert training_threads(network_of((80_000,), 8), batch_size=128, is_sparse=True) == 1
+@pytest.mark.parametrize(("n_columns", "most"), [(20, 1), (1_000, 1), (20_000, 4), (80_000, 8)])
+def test_where_nobody_asked_for_an_ensemble_only_large_steps_take_more_threads(n_columns: int, most: int) -> None:
+    network = network_of((n_columns,), 8)
+    assert training_threads(network, batch_size=128, is_careful=True) == most
+    assert training_threads(network, batch_size=128, is_careful=True, is_sparse=True) == 1
 
 
 def test_convolutions_train_on_all_threads() -> None:

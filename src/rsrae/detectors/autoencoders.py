@@ -281,8 +281,8 @@ class AutoencoderDetector(NeuralDetector):
             )
             for network, steps, generator in zip(self.networks_, self._schemes, self._generators, strict=False)
         ]
-        is_sparse = isinstance(rows, SparseRows)
-        n_threads = self.n_threads or training_threads(self.networks_[0], self.batch_size, is_sparse=is_sparse)
+        care = {"is_careful": self.n_members == "auto", "is_sparse": isinstance(rows, SparseRows)}
+        n_threads = self.n_threads or training_threads(self.networks_[0], self.batch_size, **care)
         with training_side_by_side(self.networks_, n_threads, self.batch_size) as advance:
             return train(runs, epochs=self._n_epochs(rows.n_rows), on_epoch=self.on_epoch, advance=advance)
 

@@ -12,22 +12,28 @@ import torch
 from rsrae.networks.network import Network
 from rsrae.training import Losses, limited_threads
 
-# Operations of a step, for each thread. Threads wait for the last of them dozens of times a step, and where other
-# programs have the cores the last is late: of one thread's time for 1,500 pictures of 28 x 28 two took .83 on two idle
-# cores, and 28 times as much beside two other programs.
-WORK_OF_A_THREAD = 2_000_000_000
+WORK_OF_A_THREAD = 75_000_000  # operations a step below which another thread costs more than it brings, on idle cores
+# The same where nobody has asked for an ensemble of that size. Threads wait for the last of them dozens of times a
+# step, and where other programs have the cores the last is late: of one thread's time for 1,500 pictures of 28 x 28 two
+# took .83 on two idle cores, and 28 times as much beside two other programs.
+WORK_OF_A_CAREFUL_THREAD = 2_000_000_000
 THREADS_PAY_FROM = 1_000_000_000  # operations of a scoring
 LARGE_BATCH = 2**21  # values; such products use all threads well, and several networks at once would need much memory
 MOST_SCORING_THREADS = 8  # about a tenth of a block's time is Python's, which one thread has at a time; reckoned
 
 
-def training_threads(network: Network, batch_size: int, *, is_sparse: bool = False) -> int:
-    """Small products gain little by a second thread, and lose much where it waits; sparse rows have small ones only."""
+def training_threads(network: Network, batch_size: int, *, is_careful: bool = False, is_sparse: bool = False) -> int:
+    """Small matrix products gain little by a second thread, and lose much where it has to wait.
+
+    Whoever ``is_careful`` takes one more only where a step is large; of sparse rows none is.
+    """
     most = torch.get_num_threads()
     if network.uses_autograd:
         return most
+    if is_careful and is_sparse:
+        return 1
     work = 6 * network.parameters.numel() * batch_size  # operations of a step, forward and backward
-    return 1 if is_sparse else max(1, min(most, work // WORK_OF_A_THREAD))
+    return max(1, min(most, work // (WORK_OF_A_CAREFUL_THREAD if is_careful else WORK_OF_A_THREAD)))
 
 
 def scoring_threads(networks: Sequence[Network], n_rows: int, asked: int | None = None) -> int:
