@@ -17,7 +17,7 @@ import rsrae
 from rsrae import RSRAE, AutoEncoder, RSRAEPlus
 from rsrae.detectors import make_detector
 from rsrae.detectors.recipes import RECIPES
-from rsrae.errors import ParameterError
+from rsrae.errors import InputError, ParameterError
 from rsrae.scoring import log_lengths
 from rsrae.thresholds import threshold
 
@@ -256,6 +256,12 @@ def test_dense_layers_see_an_image_as_a_row_of_its_pixels(easy_images: Any) -> N
     convolutions = RSRAE(**settings, layers="convolutional").fit(X)
     assert len(convolutions.networks_) == 4
     assert not np.array_equal(convolutions.anomaly_score(X), pictures.anomaly_score(X))
+
+
+def test_pictures_too_large_for_dense_layers_are_refused_with_what_to_do() -> None:
+    X = np.zeros((3, 500, 500, 3), dtype=np.uint8)
+    with pytest.raises(InputError, match=r"500 x 500 x 3 have 750,000 values.*make them smaller, or use layers="):
+        RSRAE(epochs=1).fit(X)
 
 
 def test_a_large_picture_scores_the_same_alone_and_among_others(rng: np.random.Generator) -> None:

@@ -42,6 +42,7 @@ from rsrae.thresholds import FloatArray
 from rsrae.training import History, Selector, Step, Trimming, limited_threads, run_epochs, train
 
 Member = Network | Voter
+MOST_PIXELS = 2**19  # values of a picture: dense layers for so many, gradients and moments take five gigabytes
 FEWEST_UPDATES = 25  # before a network's errors say more of the rows than of its random start
 
 
@@ -369,6 +370,7 @@ class AutoencoderDetector(NeuralDetector):
         return log_lengths(X) if self.level_lengths and isinstance(X, sp.csr_array) else None
 
     def _make_networks(self, X: Rows) -> list[Network]:
+        self._check_pictures()
         activation = self.activation
         low, high = value_range(make_rows(X, self.preprocessor_, cache=False))
         if not math.isfinite(high - low):
@@ -377,6 +379,14 @@ class AutoencoderDetector(NeuralDetector):
             activation = choose_activation(low, high, positive_first=activation == "auto-authors")
         output = activation if self.output_activation == "same" else self.output_activation
         return self._build(self._choices.architecture(activation, output))
+
+    def _check_pictures(self) -> None:
+        shape, n_values = self.input_shape_, math.prod(self.input_shape_)
+        if len(shape) == 3 and self._choices.is_dense and n_values > MOST_PIXELS:
+            raise InputError(
+                f"pictures of {shape[0]} x {shape[1]} x {shape[2]} have {n_values:,} values, dense layers take at most "
+                f"{MOST_PIXELS:,}; make them smaller, or use layers='convolutional'"
+            )
 
     def _build(self, architecture: Architecture) -> list[Network]:
         modules = None if self.encoder is None or self.decoder is None else (self.encoder, self.decoder)
