@@ -133,9 +133,9 @@ def test_a_file_of_format_10_says_elsewhere_how_many_images_count_as_alike(
     np.testing.assert_array_equal(again.anomaly_score(images), detector.anomaly_score(images))
 
 
-@pytest.mark.parametrize("n_alike", [-1, 0, 11, 2**60])
+@pytest.mark.parametrize("n_alike", [-1, 0, 11, 2**60, 2.5])
 def test_a_file_that_asks_for_a_wrong_number_of_images_alike_is_refused(
-    n_alike: int, fitted: ViewsRSRAE, tmp_path: Path
+    n_alike: float, fitted: ViewsRSRAE, tmp_path: Path
 ) -> None:
     fitted.save(tmp_path / "model.rsrae")
     header, arrays = read_model(tmp_path / "model.rsrae")

@@ -87,8 +87,8 @@ class AutoencoderDetector(NeuralDetector):
     n_trees : tables scaled column by column, and several members, only: trees of one more member, a forest that learns
         from the columns what the others say, see :mod:`rsrae.detectors.imitation`; 0 leaves it out.
     n_alike : rows of unit norm, dense layers and several members only: even out the score of an item with those of so
-        many training rows most like it, and at most one in fifty (of at most 1,000, which the model file then holds),
-        see :mod:`rsrae.networks.company`; 0 leaves it out.
+        many training rows most like it, of images at most one in fifty (they are sought among at most 1,000, which the
+        model file then holds), see :mod:`rsrae.networks.company`; 0 leaves it out.
     equal_kinds : rows of unit norm and dense layers only: a point (a member of dimension 0), the subspaces and the
         neighbours have the same say, however many members each kind has; else a point is one network among others.
     column_weights : where there is a forest (``n_trees``) only: networks and neighbours are asked a second time, with

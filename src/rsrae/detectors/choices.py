@@ -1,4 +1,7 @@
-"""What the parameters of an autoencoder come to on the data at hand: every "auto" is decided here."""
+"""What the parameters of an autoencoder come to on the data at hand: who takes part, and how items are scored.
+
+The scaling is the preprocessor's to decide, activation and epochs are the detector's when it trains.
+"""
 
 from __future__ import annotations
 

@@ -33,8 +33,8 @@ class Seats:
     ----------
     networks : what each of them stands for.
     dims : the dimension of each of them.
-    n_neighbors, n_trees, n_alike : of the neighbours, the forest and the company (of few rows fewer); of none of them,
-        if zero.
+    n_neighbors, n_trees, n_alike : of the neighbours, the forest and the company (of few pictures fewer); of none of
+        them, if zero.
     to_each : whether a row is compared with each of its neighbours, or with their mean.
     column_weights : whether columns count by how far they tell what the members say, see
         :mod:`rsrae.detectors.telling`; only with a forest.
@@ -140,10 +140,10 @@ class Panel:
         if seats.n_alike > 0:
             rows = _unpacked("company.rows", arrays, width, device)
             scores = expect_shape("company.scores", arrays["company.scores"], (rows.shape[0],))
-            k = int(expect_shape("company.k", arrays["company.k"], (1,))[0])
-            if not 1 <= k <= seats.n_alike:
+            (k,) = expect_shape("company.k", arrays["company.k"], (1,))
+            if k.dtype.kind != "i" or not 1 <= k <= seats.n_alike:
                 raise ValueError(f"an item cannot be evened out with {k} others of at most {seats.n_alike}")
-            company = Company(rows, torch.from_numpy(scores), k)
+            company = Company(rows, torch.from_numpy(scores), int(k))
         if seats.gross_values:
             gross = GrossValues.restore(arrays, n_columns, is_tame=is_tame, device=device)
         n_scores = len(seats.networks) + sum(member is not None for member in (neighbours, imitation, rules))
