@@ -19,7 +19,7 @@ from safetensors.numpy import save_file
 from rsrae.errors import ModelFileError
 from rsrae.wholefile import whole_file
 
-FORMAT = 11
+FORMAT = 12
 _KEY = "rsrae"
 
 Arrays = dict[str, npt.NDArray[Any]]

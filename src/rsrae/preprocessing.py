@@ -12,6 +12,7 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
+from rsrae.edges import Edges
 from rsrae.errors import InputError, ParameterError
 from rsrae.normalscores import NormalScores
 
@@ -28,7 +29,7 @@ BRIGHTNESS_KEPT = 0.4  # of an image's own mean, with "contrast"
 
 @dataclass
 class Preprocessor:
-    """Shift and scale per column, taming of far values, then per row: less brightness, unit norm.
+    """Shift and scale per column, taming of far values, then per row: less brightness, unit norm, edges.
 
     Attributes
     ----------
@@ -40,6 +41,8 @@ class Preprocessor:
         together: with all of it, the cosine of two images says little but that both are bright; with nothing of it
         (then the cosine is the correlation of the pixels) nobody would see that a picture is too dark.
     ranks : tables only: what gives a column a second time, by the normal scores of its values; None gives all once.
+    edges : images of unit norm only: what gives their edges, which stand behind the pixels and have the same say; None
+        gives pixels alone.
     """
 
     center: npt.NDArray[np.float64]
@@ -48,9 +51,12 @@ class Preprocessor:
     unit_norm: bool
     brightness: float = 1.0
     ranks: NormalScores | None = None
+    edges: Edges | None = None
 
     def shape(self, input_shape: tuple[int, ...]) -> tuple[int, ...]:
         """Of an item when it has been preprocessed."""
+        if self.edges is not None:
+            return (self.edges.n_pixels + len(self.edges),)
         return input_shape if self.ranks is None else (input_shape[0] + len(self.ranks),)
 
     @property
@@ -67,6 +73,11 @@ class Preprocessor:
         sample = X[:: -(-X.shape[0] // MOST_RANKED)]
         ranks = NormalScores.fit(self._column(sample, number) for number in range(X.shape[1]))
         return replace(self, ranks=ranks if len(ranks) else None)
+
+    def with_edges(self, input_shape: tuple[int, ...]) -> Preprocessor:
+        """The same, with the edges of images of this shape as well."""
+        height, width, channels = input_shape
+        return replace(self, edges=Edges((height, width, channels)))
 
     def _column(self, X: npt.NDArray[Any], number: int) -> npt.NDArray[np.float64]:
         alone = slice(number, number + 1)
@@ -102,6 +113,9 @@ class Preprocessor:
                 # Squares of numbers that single precision holds may not fit it.
                 norms = torch.linalg.vector_norm(prepared, dim=1, keepdim=True, dtype=torch.float64)
                 prepared.div_(norms.clamp_min_(1e-12).to(kind))
+            if self.edges is not None:
+                # Of unit norm, both and together: half of a cosine is that of the pixels, half that of the edges.
+                return torch.cat([prepared, self.edges(prepared)], dim=1).mul_(0.5**0.5).to(dtype)
             if normal_scores is not None:
                 return torch.cat([prepared, normal_scores[kind](prepared)], dim=1).to(dtype)
             return prepared.to(dtype).view(rows.shape)
@@ -113,7 +127,7 @@ class Preprocessor:
         return {"tame": self.tame, "unit_norm": self.unit_norm, "brightness": self.brightness}
 
     def arrays(self) -> dict[str, npt.NDArray[np.float64]]:
-        """The part of it that a model file keeps as tensors."""
+        """The part of it that a model file keeps as tensors; edges are made anew."""
         ranks = {} if self.ranks is None else vars(self.ranks)
         return {
             "preprocessor.center": self.center,
@@ -148,10 +162,12 @@ class Preprocessor:
     def undo(self, rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Back to the user's numbers, as far as that is possible: norm and mean of a row are not known any more.
 
-        Of a row with ranks the columns are taken, and the ranks left.
+        Of a row with ranks the columns are taken, and the ranks left; of an image with edges the pixels.
         """
         if self.ranks is not None:
             rows = rows[:, : self.scale.size]
+        elif self.edges is not None:
+            rows = rows[:, : self.edges.n_pixels].reshape(-1, *self.edges.shape)
         values = np.sinh(rows) if self.tame else rows
         restored: npt.NDArray[np.float64] = values * self.scale + self.center
         return restored

@@ -128,6 +128,8 @@ class AutoencoderDetector(NeuralDetector):
         n_neighbors: int = 0,
         neighbor_distance: str = "to-mean",
         near_middles: bool = False,
+        crowd: bool = False,
+        edges: bool = False,
         ranks: bool = False,
         n_trees: int = 0,
         n_alike: int = 0,
@@ -158,6 +160,8 @@ class AutoencoderDetector(NeuralDetector):
         self.n_neighbors = n_neighbors
         self.neighbor_distance = neighbor_distance
         self.near_middles = near_middles
+        self.crowd = crowd
+        self.edges = edges
         self.ranks = ranks
         self.n_trees = n_trees
         self.n_alike = n_alike
@@ -232,10 +236,10 @@ class AutoencoderDetector(NeuralDetector):
     def _fit(self, X: Rows) -> FloatArray | None:
         self._check_parameters()
         if self.warm_start and hasattr(self, "networks_"):
-            seen = self.networks_[0].architecture.input_shape
-            if seen != self._choices.seen_shape:
-                shape = seen if self.preprocessor_.ranks is None else self.preprocessor_.scale.shape
-                raise InputError(f"warm_start goes on with items of shape {shape}, got {self.input_shape_}")
+            if self._fitted_shape != self.input_shape_:
+                raise InputError(
+                    f"warm_start goes on with items of shape {self._fitted_shape}, got {self.input_shape_}"
+                )
         else:
             seed = self._seed()
             self.preprocessor_ = self._fit_preprocessor(X)
@@ -324,7 +328,8 @@ class AutoencoderDetector(NeuralDetector):
             "output_activation": network.architecture.output_activation,
         }
         common_state, common_arrays = self._common_state()
-        return state | common_state, arrays | common_arrays
+        has_edges = self.preprocessor_.edges is not None
+        return state | common_state | {"edges": has_edges}, arrays | common_arrays
 
     @classmethod
     def _upgrade(cls, header: dict[str, Any], arrays: Arrays) -> None:
@@ -333,6 +338,10 @@ class AutoencoderDetector(NeuralDetector):
 
     def _restore(self, state: dict[str, Any], arrays: Arrays) -> None:
         self._restore_common(state, arrays)
+        if state["edges"]:
+            if not self._choices.may_have_edges:
+                raise ValueError("what is no image, or no direction, has no edges")
+            self.preprocessor_ = self.preprocessor_.with_edges(self.input_shape_)
         check_choice("activation", state["activation"], tuple(ACTIVATIONS))
         check_choice("output_activation", state["output_activation"], tuple(ACTIVATIONS))
         self._choices.check_size(arrays)
@@ -358,13 +367,26 @@ class AutoencoderDetector(NeuralDetector):
 
     def _fit_preprocessor(self, X: Rows) -> Preprocessor:
         fitted = super()._fit_preprocessor(X)
+        if self.edges and self._choices_by(fitted).may_have_edges:
+            return fitted.with_edges(self.input_shape_)
         if not self.ranks or self.encoder is not None or not fitted.is_by_column:
             return fitted
         return fitted.with_ranks(X)  # type: ignore[arg-type]  # sparse rows are not scaled by column
 
     @property
+    def _fitted_shape(self) -> tuple[int, ...]:
+        """Of the items that the networks were made for."""
+        fitted = self.preprocessor_
+        if fitted.edges is not None:
+            return fitted.edges.shape
+        return self.networks_[0].architecture.input_shape if fitted.ranks is None else fitted.scale.shape
+
+    @property
     def _choices(self) -> Choices:
-        return Choices(self, self.preprocessor_, self.input_shape_)
+        return self._choices_by(self.preprocessor_)
+
+    def _choices_by(self, preprocessor: Preprocessor) -> Choices:
+        return Choices(self, preprocessor, self.input_shape_)
 
     def _lengths(self, X: Rows) -> LogLengths | None:
         return log_lengths(X) if self.level_lengths and isinstance(X, sp.csr_array) else None

@@ -48,6 +48,16 @@ class Choices:
         return len(self.input_shape) == 1 or (self.settings.layers == "dense" and self.settings.encoder is None)
 
     @property
+    def has_directions(self) -> bool:
+        """Whether dense networks see rows of which only the direction counts."""
+        return self.is_dense and self.preprocessor.unit_norm
+
+    @property
+    def may_have_edges(self) -> bool:
+        """Whether items are images that dense networks see as directions."""
+        return self.has_directions and len(self.input_shape) == 3 and self.settings.encoder is None
+
+    @property
     def n_members(self) -> int:
         """Of the ensemble, without those that have no network."""
         if self.settings.n_members == "auto":
@@ -80,20 +90,20 @@ class Choices:
         """Who has a say beside the networks, and as what each of these counts."""
         given = self.settings
         is_ensemble = self.n_members > 1 or given.n_neighbors > 0  # the scores of a single network stay as they are
-        has_directions = self.is_dense and self.preprocessor.unit_norm  # only the direction of a row counts
         is_table = is_ensemble and self.preprocessor.is_by_column
         return Seats(
-            tuple("point" if d == 0 and given.equal_kinds and has_directions else "subspace" for d in self.dims),
+            tuple("point" if d == 0 and given.equal_kinds and self.has_directions else "subspace" for d in self.dims),
             tuple(self.dims),
             n_neighbors=given.n_neighbors,
             to_each=self._is_to_each,
             n_trees=given.n_trees if is_table else 0,
-            n_alike=given.n_alike if is_ensemble and has_directions else 0,
+            n_alike=given.n_alike if is_ensemble and self.has_directions else 0,
             column_weights=given.column_weights and is_table and given.n_trees > 0,
             rules=given.rules if is_table else 0.0,
             gross_values=given.gross_values and is_table,
             trim=self.trimmed_share,
             near_middles=given.near_middles and is_table,
+            crowd=given.crowd and self.has_directions and given.n_neighbors > 0,
         )
 
     def architecture(self, activation: str, output_activation: str) -> Architecture:

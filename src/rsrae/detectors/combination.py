@@ -13,8 +13,8 @@ from torch import Tensor
 from rsrae.modelfile import Arrays
 from rsrae.scoring import LengthTrend, LogLengths, robust_location_and_spread
 
-Kind = Literal["point", "subspace", "neighbours", "imitation", "rules"]
-# How much more neighbours say than networks, where they were chosen with care (docs/decisions/0019-middles.md).
+Kind = Literal["point", "subspace", "neighbours", "crowd", "imitation", "rules"]
+# How much more neighbours say than others, where they were chosen with care (docs/decisions/0019-middles.md).
 CHOSEN_NEIGHBOURS = 3.0
 EVERYTHING = -torch.finfo(torch.float32).max  # is undisputed; a model file holds finite numbers only
 Scores = Tensor | Sequence[Tensor]  # of each member, ``(rows,)``; of a million rows they are large, so no copy is made
@@ -142,9 +142,9 @@ def _as_matrix(scores: Scores) -> Tensor:
 
 
 def _weights(kinds: Sequence[Kind], of_neighbours: float, of_rules: float) -> list[float]:
-    """What is normal lies near a point, near a subspace or near its like. Nobody knows which is the case, so each kind
-    has the same say (neighbours that were chosen with more care: more), however many members it has; and what imitates
-    all of these as much as they have together. Rules come on top.
+    """What is normal lies near a point, near a subspace, in a crowd or near its like. Nobody knows which is the case, so
+    each kind has the same say (neighbours that were chosen with more care: more), however many members it has; and what
+    imitates all of these as much as they have together. Rules come on top.
     """
     own = {"imitation": 0.5, "rules": of_rules}
     say = {kind: of_neighbours if kind == "neighbours" else 1.0 for kind in kinds if kind not in own}

@@ -20,9 +20,10 @@ from rsrae.detectors.preprocessed import expect_shape, pack_rows, unpack_rows
 from rsrae.detectors.rules import Rules
 from rsrae.modelfile import Arrays
 from rsrae.networks.company import Company
+from rsrae.networks.crowd import Crowd
 from rsrae.networks.neighbours import Neighbours
 
-Voter = Neighbours | Imitation | Rules | Company | GrossValues | Middles
+Voter = Neighbours | Crowd | Imitation | Rules | Company | GrossValues | Middles
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,8 @@ class Seats:
         kind of network that is strictest with a row; or a function that estimates it from what these say.
     near_middles : whether that is asked of the middles of large groups too, see :mod:`rsrae.detectors.middles`; then
         each dimension counts as a kind of network, and neighbours have more to say.
+    crowd : whether that is asked of a crowd of rows instead, which then, among those found normal, has a say of its
+        own, see :mod:`rsrae.networks.crowd`; neighbours have more to say then, too.
     """
 
     networks: tuple[Kind, ...]
@@ -57,6 +60,7 @@ class Seats:
     gross_values: bool = False
     trim: float | Callable[[Tensor], float] = 0.0
     near_middles: bool = False
+    crowd: bool = False
 
 
 @dataclass(frozen=True)
@@ -65,8 +69,10 @@ class Panel:
 
     Attributes
     ----------
-    combination : makes one score of those of the networks, the neighbours, the imitation and the rules, in this order.
-    neighbours, imitation, rules : members without a network, or None.
+    combination : makes one score of those of the networks, the neighbours, the crowd, the imitation and the rules, in
+        this order.
+    neighbours, crowd, imitation, rules : members without a network, or None; the crowd is of the rows that neighbours
+        are sought among.
     company : evens out the combined score, or None.
     gross : adds to the combined score, or None.
     weights : how much the values of a row count for networks, neighbours and rules, as these see it, ``(width,)``, or
@@ -75,6 +81,7 @@ class Panel:
 
     combination: Combination
     neighbours: Neighbours | None = None
+    crowd: Crowd | None = None
     imitation: Imitation | None = None
     rules: Rules | None = None
     company: Company | None = None
@@ -82,9 +89,10 @@ class Panel:
     weights: Tensor | None = None
 
     @property
-    def members(self) -> Sequence[Neighbours | Imitation | Rules]:
+    def members(self) -> Sequence[Neighbours | Crowd | Imitation | Rules]:
         """Those that are there, in the order of their scores."""
-        return [member for member in (self.neighbours, self.imitation, self.rules) if member is not None]
+        found = (self.neighbours, self.crowd, self.imitation, self.rules)
+        return [member for member in found if member is not None]
 
     @property
     def correctors(self) -> Sequence[Company | GrossValues]:
@@ -102,6 +110,8 @@ class Panel:
         arrays = self.combination.arrays()
         if self.neighbours is not None:
             arrays |= _packed("neighbours.rows", self.neighbours.rows)
+        if self.crowd is not None:
+            arrays["crowd.ranks"] = np.array(self.crowd.ranks)
         if self.imitation is not None:
             arrays |= {f"forest.{name}": array for name, array in self.imitation.forest.arrays().items()}
         if self.rules is not None:
@@ -123,7 +133,7 @@ class Panel:
         ``n_columns`` are those of the table, ``is_tame`` says whether they come tamed; ``width`` is that of a row as
         the networks see it.
         """
-        neighbours = imitation = rules = company = gross = weights = None
+        neighbours = crowd = imitation = rules = company = gross = weights = None
         if seats.column_weights:
             weights = torch.from_numpy(expect_shape("columns.weights", arrays["columns.weights"], (width,))).to(device)
             if not (weights.is_floating_point() and bool((weights > 0).all() and weights.isfinite().all())):
@@ -131,6 +141,11 @@ class Panel:
         if seats.n_neighbors > 0:
             rows = _unpacked("neighbours.rows", arrays, width, device)
             neighbours = Neighbours(rows, seats.n_neighbors, to_each=seats.to_each, weights=weights)
+            if seats.crowd:
+                ranks = expect_shape("crowd.ranks", arrays["crowd.ranks"], (2,))
+                if ranks.dtype.kind != "i" or not 0 <= ranks[0] < ranks[1] < rows.shape[0]:
+                    raise ValueError(f"a crowd of {rows.shape[0]} rows has no ranks {ranks.tolist()}")
+                crowd = Crowd(rows, (int(ranks[0]), int(ranks[1])))
         if seats.n_trees > 0:
             named = {name.removeprefix("forest."): array for name, array in arrays.items()}
             imitation = Imitation(Forest.restore(named, n_columns), n_columns)
@@ -146,11 +161,11 @@ class Panel:
             company = Company(rows, torch.from_numpy(scores), int(k))
         if seats.gross_values:
             gross = GrossValues.restore(arrays, n_columns, is_tame=is_tame, device=device)
-        n_scores = len(seats.networks) + sum(member is not None for member in (neighbours, imitation, rules))
+        n_scores = len(seats.networks) + sum(one is not None for one in (neighbours, crowd, imitation, rules))
         combination = Combination.restore(
             arrays, n_scores, has_imitation=imitation is not None, has_rules=rules is not None
         )
-        return cls(combination, neighbours, imitation, rules, company, gross, weights)
+        return cls(combination, neighbours, crowd, imitation, rules, company, gross, weights)
 
 
 def _packed(name: str, rows: Tensor | sp.csr_array) -> Arrays:

@@ -23,6 +23,7 @@ from rsrae.detectors.panel import Panel, Seats, Voter
 from rsrae.detectors.rules import Rules
 from rsrae.detectors.telling import column_weights
 from rsrae.networks.company import Company, most_alike
+from rsrae.networks.crowd import Crowd, ranks_in_band
 from rsrae.networks.neighbours import Neighbours
 from rsrae.networks.rows import DenseRows
 from rsrae.preprocessing import Preprocessor
@@ -77,8 +78,7 @@ class PanelFitting:
         company = gross = None
         if self.seats.n_alike > 0:
             shown = self._some(torch.arange(self.X.shape[0]), MOST_KEPT)
-            k = self.seats.n_alike if self.X.ndim == 2 else most_alike(self.seats.n_alike, self.X.shape[0])
-            company = Company(self._flat_rows(shown), combined.cpu()[shown], k)
+            company = self._company(self._flat_rows(shown), combined.cpu()[shown])
         if self.seats.gross_values:
             shown = torch.arange(0, self.X.shape[0], -(-self.X.shape[0] // MOST_SHOWN))
             gross = GrossValues.fit(self._columns(shown), combined, is_tame=self.preprocessor.tame)
@@ -101,14 +101,19 @@ class PanelFitting:
         """
         scores = list(self.by_networks(weights))
         kinds = list(self.seats.networks)
-        heard = neighbours = imitation = None
+        heard = neighbours = crowd = imitation = None
         if self.seats.n_neighbors > 0:
             if rows is None:
-                heard = self._first_heard(scores, lengths)
+                heard = self._by_crowd(lengths) if self.seats.crowd else self._first_heard(scores, lengths)
                 rows = self._normal_rows(heard)
             neighbours = Neighbours(rows, self.seats.n_neighbors, to_each=self.seats.to_each, weights=weights)
             scores += self.score_by([neighbours])
             kinds.append("neighbours")
+            if self.seats.crowd and heard is not None:
+                share = self._n_normal(heard) / self.X.shape[0]
+                crowd = Crowd(rows, ranks_in_band(rows.shape[0], share))
+                scores += self.score_by([crowd])
+                kinds.append("crowd")
         combination = self._combination(scores, lengths, kinds)
         if self.seats.n_trees > 0:
             imitation = self._imitation(combination(scores, lengths))
@@ -120,13 +125,13 @@ class PanelFitting:
             scores += self.score_by([rules])
             kinds.append("rules")
             combination = self._combination(scores, lengths, kinds, of_rules=self.seats.rules * rules.reach)
-        panel = Panel(combination, neighbours, imitation, rules, weights=weights)
+        panel = Panel(combination, neighbours, crowd, imitation, rules, weights=weights)
         return panel, combination(scores, lengths), heard
 
     def _combination(
         self, scores: Scores, lengths: LogLengths | None, kinds: Sequence[Kind], *, of_rules: float = 0.0
     ) -> Combination:
-        of_neighbours = CHOSEN_NEIGHBOURS if self.seats.near_middles else 1.0
+        of_neighbours = CHOSEN_NEIGHBOURS if self.seats.near_middles or self.seats.crowd else 1.0
         return Combination.fit(scores, lengths, kinds, of_neighbours=of_neighbours, of_rules=of_rules)
 
     def _first_heard(self, scores: Scores, lengths: LogLengths | None) -> Tensor:
@@ -142,6 +147,21 @@ class PanelFitting:
         dims = self.seats.dims
         by_networks = _strictest(_by_group(scores, lengths, [d or None for d in dims] if any(dims) else dims))
         return _strictest([by_networks, self._by_middles()])
+
+    def _by_crowd(self, lengths: LogLengths | None) -> Tensor:
+        """How strange rows are to a crowd of all rows, evened out: nobody else is asked which may be neighbours."""
+        shown = self._some(torch.arange(self.X.shape[0]), MOST_KEPT)
+        rows = self._flat_rows(shown)
+        scores = self.score_by([Crowd(rows, ranks_in_band(rows.shape[0], 1.0))])
+        combined = Combination.fit(scores, lengths)(scores, lengths)
+        if self.seats.n_alike == 0:
+            return combined
+        company = self._company(rows, combined.cpu()[shown])
+        return Company.even_out(combined, self.score_by([company]).double())
+
+    def _company(self, rows: Tensor | sp.csr_array, scores: Tensor) -> Company:
+        k = self.seats.n_alike if self.X.ndim == 2 else most_alike(self.seats.n_alike, self.X.shape[0])
+        return Company(rows, scores, k)
 
     def _by_middles(self) -> Tensor:
         shown = self._some(torch.arange(self.X.shape[0]), MOST_LOOKED_AT)
@@ -160,9 +180,12 @@ class PanelFitting:
 
     def _normal_rows(self, scores: Tensor, part: float = 1.0) -> Tensor | sp.csr_array:
         """The rows that score lowest (but this part of ``trim``), at most 1,000 of them, preprocessed and flat."""
+        normal = scores.argsort(stable=True)[: self._n_normal(scores, part)].cpu()
+        return self._flat_rows(self._some(normal, MOST_KEPT))
+
+    def _n_normal(self, scores: Tensor, part: float = 1.0) -> int:
         share = self.seats.trim if isinstance(self.seats.trim, float) else self.seats.trim(scores)
-        n_kept = max(2, round((1 - part * share) * self.X.shape[0]))
-        return self._flat_rows(self._some(scores.argsort(stable=True)[:n_kept].cpu(), MOST_KEPT))
+        return max(2, round((1 - part * share) * len(scores)))
 
     def _imitation(self, scores: Tensor) -> Imitation:
         shown = torch.randperm(self.X.shape[0], generator=self.generator)[:MOST_SHOWN].sort().values

@@ -14,6 +14,8 @@ CHOICES: dict[str, tuple[Any, ...]] = {
     "layers": ("dense", "convolutional"),
     "neighbor_distance": ("auto", "to-mean", "to-each"),
     "near_middles": (True, False),
+    "crowd": (True, False),
+    "edges": (True, False),
     "ranks": (True, False),
     "equal_kinds": (True, False),
     "column_weights": (True, False),

@@ -107,6 +107,7 @@ class ViewsRSRAE(ViewDetector):
             unit_norm=True,
             n_alike=self.n_alike,
             equal_kinds=False,
+            crowd=False,
             epochs=self.rsrae_epochs,
             contamination=self.contamination,
             random_state=self._seed(),

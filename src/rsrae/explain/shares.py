@@ -146,7 +146,6 @@ def is_sparse(X: Any) -> bool:
 
 def _reconstruction_shares(detector: AutoencoderDetector, X: Any, usual: Tensor | None) -> Shares:
     x = torch.from_numpy(detector.preprocess(X))  # (n, ...)
-    shape = x.shape
     parts, x_hat = _feature_parts(detector, x)
     x = x.flatten(start_dim=1)
     if usual is not None:
@@ -158,9 +157,11 @@ def _reconstruction_shares(detector: AutoencoderDetector, X: Any, usual: Tensor 
     is_cosine = detector._choices.scored_by == "cosine"
     x_hat = x_hat.mean(dim=0) if not is_cosine else _unit(x_hat).mean(dim=0) * _norms(x)
     norms, taken_off = _lost(detector, X)
-    expected = detector.preprocessor_.undo((x_hat * norms + taken_off).view(shape).numpy())
-    if len(shape) > 2:  # the channels of a pixel together
-        shares = shares.reshape(shape).sum(axis=-1)
+    if detector.preprocessor_.edges is not None:  # of the picture that was expected, the edges are not needed
+        norms = norms / _norms(x[:, : detector.n_features_in_]).clamp_min(1e-12)
+    expected = detector.preprocessor_.undo((x_hat * norms + taken_off).numpy()).reshape(len(x), *detector.input_shape_)
+    if len(detector.input_shape_) > 1:  # the channels of a pixel together
+        shares = shares.reshape(expected.shape).sum(axis=-1)
     return Shares(detector.anomaly_score(X), shares, expected)
 
 
@@ -197,6 +198,9 @@ def _feature_parts(detector: AutoencoderDetector, x: Tensor) -> tuple[Tensor, Te
     if ranks is not None:  # a column and its ranks together
         parts, of_ranks = parts[..., : -len(ranks)], parts[..., -len(ranks) :]
         parts.index_add_(-1, torch.from_numpy(ranks.columns), of_ranks)
+    edges = detector.preprocessor_.edges
+    if edges is not None:  # what lies at a pixel, and at its cell
+        parts = parts[..., : edges.n_pixels] + edges.on_pixels(parts[..., edges.n_pixels :])
     panel = detector.panel_
     in_units = (panel.combination.weights / panel.combination.spread).cpu()
     total = (parts * in_units[: len(x_hat), None, None]).sum(dim=0)
@@ -224,7 +228,7 @@ def _lost(detector: AutoencoderDetector, X: Any) -> tuple[Tensor, Tensor]:
     nothing = torch.zeros(1, 1, dtype=torch.float64)
     if not scaler.unit_norm and scaler.brightness == 1:
         return nothing + 1, nothing
-    before = replace(scaler, unit_norm=False, brightness=1.0)
+    before = replace(scaler, unit_norm=False, brightness=1.0, edges=None)
     if is_sparse(X):
         rows = torch.from_numpy(before.apply_sparse(sp.csr_array(X)).toarray())
     else:

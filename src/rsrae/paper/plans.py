@@ -102,12 +102,12 @@ def main(profile: Profile) -> Iterator[Cell]:
     if profile == "smoke":
         yield from _smoke(name, ("caltech-101", "reuters"), (*_RSRAE, *_CLASSIC, *_DEEP))
     elif profile == "quick":
-        yield from _grid(name, PAPER_DATA, _CLASSIC, ratios=_QUICK_RATIOS, n_seeds=1)
+        yield from _grid(name, PAPER_DATA, _CLASSIC, ratios=RATIOS, n_seeds=1)
         yield from _grid(name, _SMALL_DATA, _AUTHORS)
         yield from _grid(name, _SMALL_DATA, _RSRAE, n_seeds=1)
         yield from _grid(name, _SMALL_DATA, (*_RSRAE, *_DEEP), ratios=_QUICK_RATIOS, n_classes=1, n_seeds=1)
         yield from _grid(name, PAPER_DATA, _DEFAULT, n_seeds=N_QUICK_SEEDS)
-        yield from _grid(name, PAPER_DATA, _DEFAULT, ratios=_QUICK_RATIOS, n_seeds=1)
+        yield from _grid(name, PAPER_DATA, _DEFAULT, ratios=RATIOS, n_seeds=1)
         yield from _grid(name, VECTORS, _AUTHORS, ratios=_QUICK_RATIOS, n_seeds=1)
         yield from _grid(name, ("caltech-101",), (_GT,), n_seeds=1)
         yield from _grid(name, ("fashion-mnist",), _AUTHORS, n_seeds=2)
@@ -230,10 +230,10 @@ def tiny_raw(profile: Profile) -> Iterator[Cell]:
     if profile == "smoke":
         yield from _smoke(name, data, (*_RSRAE, *_CLASSIC, *_DEEP))
     elif profile == "quick":
-        yield from _grid(name, data, _CLASSIC, ratios=_QUICK_RATIOS, n_seeds=1)
+        yield from _grid(name, data, _CLASSIC, ratios=RATIOS, n_seeds=1)
         yield from _grid(name, data, _RSRAE, n_classes=3, n_seeds=1)
         yield from _grid(name, data, _DEFAULT, n_seeds=N_QUICK_SEEDS)
-        yield from _grid(name, data, _DEFAULT, ratios=_QUICK_RATIOS, n_seeds=1)
+        yield from _grid(name, data, _DEFAULT, ratios=RATIOS, n_seeds=1)
         yield from _grid(name, data, _DEEP, n_classes=1, n_seeds=1)
     else:
         yield from _grid(name, data, (*_RSRAE, *_CLASSIC, *_DEEP), ratios=RATIOS)
@@ -313,7 +313,7 @@ def baselines(profile: Profile) -> Iterator[Cell]:
         return
     tables = [one for one in datasets.names() if one.startswith("adbench/")]
     if profile == "quick":
-        yield from _grid(name, (*PAPER_DATA, "tiny-imagenet"), compared, ratios=_QUICK_RATIOS, n_seeds=1)
+        yield from _grid(name, (*PAPER_DATA, "tiny-imagenet"), compared, ratios=RATIOS, n_seeds=1)
         yield from _grid(name, (*PAPER_DATA, "tiny-imagenet", *tables), compared, n_seeds=N_QUICK_SEEDS)
     else:
         yield from _grid(name, (*PAPER_DATA, "tiny-imagenet", *tables), compared, ratios=RATIOS)
