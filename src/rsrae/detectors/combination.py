@@ -142,9 +142,9 @@ def _as_matrix(scores: Scores) -> Tensor:
 
 
 def _weights(kinds: Sequence[Kind], of_neighbours: float, of_rules: float) -> list[float]:
-    """What is normal lies near a point, near a subspace, in a crowd or near its like. Nobody knows which is the case, so
-    each kind has the same say (neighbours that were chosen with more care: more), however many members it has; and what
-    imitates all of these as much as they have together. Rules come on top.
+    """What is normal lies near a point, near a subspace, in a crowd or near its like. Nobody knows which is the case,
+    so each kind has the same say (neighbours that were chosen with more care: more), however many members it has; and
+    what imitates all of these as much as they have together. Rules come on top.
     """
     own = {"imitation": 0.5, "rules": of_rules}
     say = {kind: of_neighbours if kind == "neighbours" else 1.0 for kind in kinds if kind not in own}
