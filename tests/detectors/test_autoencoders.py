@@ -256,7 +256,7 @@ def test_codes_have_the_intrinsic_dimension(easy_table: Any) -> None:
 
 def test_residuals_of_images_have_their_shape(easy_images: Any) -> None:
     X = easy_images.X[70:]
-    detector = small().fit(X)
+    detector = small(edges=False).fit(X)
     assert detector.residuals(X).shape == (30, 8, 8, 1)
 
 

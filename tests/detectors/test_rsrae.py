@@ -247,7 +247,7 @@ def test_a_member_of_dimension_zero_learns_one_image_for_all(scope: str, layers:
 
 def test_dense_layers_see_an_image_as_a_row_of_its_pixels(easy_images: Any) -> None:
     X = easy_images.X
-    settings: dict[str, Any] = {"epochs": 3, "n_alike": 0, "random_state": 0}
+    settings: dict[str, Any] = {"epochs": 3, "n_alike": 0, "edges": False, "random_state": 0}
     pictures = RSRAE(**settings).fit(X)
     rows = RSRAE(**settings, scaling="contrast", unit_norm=True).fit(X.reshape(len(X), -1))
     np.testing.assert_array_equal(pictures.anomaly_score(X), rows.anomaly_score(X.reshape(len(X), -1)))
@@ -331,17 +331,19 @@ def test_rows_that_were_found_strange_are_no_neighbours(column_weights: bool, le
     assert torch.cdist(strange, kept).min() > 1e-3
 
 
+KINDS, ALIKE = [1 / 6, 1 / 18, 1 / 18, 1 / 18, 1 / 2, 1 / 6], [1 / 20, 1 / 20, 1 / 20, 1 / 20, 3 / 5, 1 / 5]
 THIRDS, HALVES = [1 / 3, 1 / 9, 1 / 9, 1 / 9, 1 / 3], [1 / 8, 1 / 8, 1 / 8, 1 / 8, 1 / 2]
 TABLE, TABLE_OF_HALVES = [*([1 / 64] * 8), 3 / 8, 1 / 2], [*([1 / 32] * 8), 1 / 4, 1 / 2]
 
 
 @pytest.mark.parametrize(
     ("kind", "weights"),
-    [("vectors", THIRDS), ("documents", THIRDS), ("images", THIRDS), ("convolutions", HALVES), ("table", TABLE)],
+    [("vectors", KINDS), ("documents", KINDS), ("images", KINDS), ("convolutions", HALVES), ("table", TABLE)],
 )
 @pytest.mark.parametrize("equal_kinds", [True, False])
-def test_point_subspaces_and_neighbours_have_a_third_each_where_rows_are_directions(
-    kind: str, weights: list[float], equal_kinds: bool, rng: np.random.Generator
+@pytest.mark.parametrize("crowd", [True, False])
+def test_every_kind_of_member_has_the_same_say_where_rows_are_directions_and_chosen_neighbours_three_times_as_much(
+    kind: str, weights: list[float], equal_kinds: bool, crowd: bool, rng: np.random.Generator
 ) -> None:
     X: Any = rng.random((30, 8, 8) if kind in ("images", "convolutions") else (30, 12))
     if kind == "documents":
@@ -349,8 +351,10 @@ def test_point_subspaces_and_neighbours_have_a_third_each_where_rows_are_directi
     settings: dict[str, Any] = {"vectors": {"unit_norm": True}, "convolutions": {"layers": "convolutional"}}.get(
         kind, {}
     )
-    detector = RSRAE(epochs=1, random_state=0, equal_kinds=equal_kinds, rules=0.0, **settings).fit(X)
-    wanted = HALVES if weights == THIRDS and not equal_kinds else weights
+    detector = RSRAE(epochs=1, random_state=0, equal_kinds=equal_kinds, crowd=crowd, rules=0.0, **settings).fit(X)
+    wanted = weights
+    if weights == KINDS:
+        wanted = (KINDS if equal_kinds else ALIKE) if crowd else (THIRDS if equal_kinds else HALVES)
     np.testing.assert_allclose(detector.panel_.combination.weights.numpy(), wanted)
 
 
@@ -372,7 +376,7 @@ def test_at_most_a_thousand_rows_are_kept(rng: np.random.Generator) -> None:
 
 def test_of_large_pictures_fewer_are_kept(monkeypatch: pytest.MonkeyPatch, easy_images: Any) -> None:
     monkeypatch.setattr("rsrae.detectors.panel_fitting.MOST_KEPT_VALUES", 10 * easy_images.X[0].size)
-    detector = RSRAE(epochs=1, n_members=1, random_state=0).fit(easy_images.X)
+    detector = RSRAE(epochs=1, n_members=1, edges=False, random_state=0).fit(easy_images.X)
     assert detector.panel_.neighbours is not None
     assert len(detector.panel_.neighbours.rows) == 10
 
@@ -411,7 +415,7 @@ def test_brightness_counts_less_than_what_is_in_the_picture(rng: np.random.Gener
     X = 0.2 + shape + 0.02 * rng.normal(size=(60, 12, 12)) + rng.uniform(0, 0.6, size=(60, 1, 1))
     X[:6] += shape.T[::-1] - shape + 0.2 * (rng.random((12, 12)) < 0.5)  # something else, as bright as others
     scores = {
-        scaling: RSRAE(epochs=20, scaling=scaling, random_state=0).fit(X).anomaly_score(X)
+        scaling: RSRAE(epochs=20, scaling=scaling, edges=False, random_state=0).fit(X).anomaly_score(X)
         for scaling in ("auto", "unit-cube")
     }
     found = {scaling: (s[:6, None] > s[None, 6:]).mean() for scaling, s in scores.items()}

@@ -338,7 +338,7 @@ class AutoencoderDetector(NeuralDetector):
 
     def _restore(self, state: dict[str, Any], arrays: Arrays) -> None:
         self._restore_common(state, arrays)
-        if state["edges"]:
+        if state.get("edges", False):  # there were none before format 12
             if not self._choices.may_have_edges:
                 raise ValueError("what is no image, or no direction, has no edges")
             self.preprocessor_ = self.preprocessor_.with_edges(self.input_shape_)

@@ -31,8 +31,6 @@ def upgrade(header: dict[str, Any], arrays: Arrays) -> None:
         _add_weights(header, arrays)
     if header["format"] < 5:
         arrays["members.undisputed"] = np.array([np.finfo(np.float64).max])
-    if header["format"] < 12:
-        header["state"]["edges"] = False
     if header["format"] < 11:
         arrays["company.k"] = np.array([header["parameters"].get("n_alike", 0)])
 

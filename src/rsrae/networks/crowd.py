@@ -60,16 +60,15 @@ class Crowd:
         if isinstance(batch, SparseBatch) and isinstance(self.rows, Tensor):
             batch = batch.to_dense()
         if isinstance(batch, SparseBatch):
-            return self._errors(inner_products(batch, self.rows)).to(batch.device)
+            return self._errors(inner_products(batch, self.rows), torch.float64).to(batch.device)
         parts = torch.split(batch[0].flatten(start_dim=1), ROWS_AT_ONCE)
-        return torch.cat([self._errors(inner_products(part.unsqueeze(0), self.rows)) for part in parts], dim=1).to(
-            batch
-        )
+        errors = [self._errors(inner_products(part.unsqueeze(0), self.rows), part.dtype) for part in parts]
+        return torch.cat(errors, dim=1).to(batch)
 
-    def _errors(self, inner: Tensor) -> Tensor:
+    def _errors(self, inner: Tensor, rows_in: torch.dtype) -> Tensor:
         first, last = self.ranks
         apart, _ = smallest(inner.neg_(), last + 1)
         kept_in = self.rows.dtype if isinstance(self.rows, Tensor) else torch.float64
-        is_itself = 2 + 2 * apart[:, :1] <= max(ITSELF[inner.dtype], ITSELF[kept_in])
+        is_itself = 2 + 2 * apart[:, :1] <= max(ITSELF[rows_in], ITSELF[kept_in])
         apart = torch.where(is_itself, apart[:, 1:], apart[:, :-1])
         return 1 + apart[:, first:last].mean(dim=1).unsqueeze(0)
