@@ -40,7 +40,7 @@ def detect(
     strip_headers: opt.StripHeaders = False,
     stop_words: opt.StopWords = None,
     limit: opt.Limit = None,
-    method: opt.MethodName = "auto",
+    method: opt.MethodName = "rsrae",
     recipe: opt.Recipe = None,
     contamination: opt.Contamination = "auto",
     epochs: opt.Epochs = None,
@@ -101,7 +101,7 @@ def fit(
     strip_headers: opt.StripHeaders = False,
     stop_words: opt.StopWords = None,
     limit: opt.Limit = None,
-    method: opt.MethodName = "auto",
+    method: opt.MethodName = "rsrae",
     recipe: opt.Recipe = None,
     contamination: opt.Contamination = "auto",
     epochs: opt.Epochs = None,
@@ -215,10 +215,9 @@ def _fit(
     from rsrae.thresholds import check_contamination
 
     check_contamination(contamination)
-    checked = "rsrae" if method == "auto" else method
-    parameters = detector_class(checked)._get_param_names()
-    settings = _detector_settings(checked, parameters, chosen)
-    settings |= _other_settings(checked, parameters, others, settings)
+    parameters = detector_class(method)._get_param_names()
+    settings = _detector_settings(method, parameters, chosen)
+    settings |= _other_settings(method, parameters, others, settings)
     samples = read_samples(source, example, reading)
     with thread_limit(chosen["threads"]), Training(is_shown=is_shown) as training:
         if "on_epoch" in parameters:

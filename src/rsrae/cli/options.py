@@ -84,8 +84,8 @@ Limit = Annotated[int | None, typer.Option(help="Read only that many items.", ri
 MethodName = Annotated[
     str,
     typer.Option(
-        help="The method; 'rsrae methods' lists them. auto: rsrae, for pictures rsrae-views.",
-        autocompletion=_completes(("auto", *METHODS)),
+        help="The method; 'rsrae methods' lists them.",
+        autocompletion=_completes(METHODS),
         rich_help_panel=_MODEL,
     ),
 ]

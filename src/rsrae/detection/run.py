@@ -21,13 +21,12 @@ from rsrae.explain import accepted_form
 
 # What is worth remembering about the reading of a source, beside what its encoder knows.
 _REMEMBERED = ("id", "label", "names", "limit")
-SMALLEST_PICTURE = 16  # pixels of the shorter side; in less there is little to see but light and dark
 
 
 def detect(
     source: Any,
     *,
-    method: str = "auto",
+    method: str = "rsrae",
     contamination: float | str = "auto",
     kind: Kind | None = None,
     text: str | None = None,
@@ -47,8 +46,7 @@ def detect(
     ----------
     source : a file, a folder, a DataFrame, an array, a list of texts, or `Samples`; see
         `rsrae.data.sources.read_source`, also for ``kind`` to ``limit``.
-    method : as in ``rsrae methods``; "auto" is "rsrae", and for pictures of at least 16 pixels a side "rsrae-views",
-        unless it lacks one of the options given.
+    method : as in ``rsrae methods``.
     contamination : the share of anomalies the line is drawn for, in (0, 0.5], or "auto" to find it from the scores.
     **detector_options : parameters of the method's detector, such as ``epochs``; ``recipe`` for "rsrae". If it takes a
         ``random_state``, that is 0 unless given: the same data gives the same result.
@@ -61,7 +59,7 @@ def detect(
     >>> found.scores.head(1)[["id", "verdict"]].values.tolist()
     [['100', 'anomaly']]
     """
-    _detector_options("rsrae" if method == "auto" else method, detector_options)  # before minutes of reading
+    _detector_options(method, detector_options)  # before minutes of reading
     given: dict[str, Any] = {"id": id, "label": label, "names": names, "limit": limit}
     if isinstance(source, Samples):
         samples = source
@@ -74,7 +72,7 @@ def detect(
 def detect_samples(
     samples: Samples,
     *,
-    method: str = "auto",
+    method: str = "rsrae",
     contamination: float | str = "auto",
     reading: dict[str, Any] | None = None,
     example: str | None = None,
@@ -90,8 +88,6 @@ def detect_samples(
         model, so that the source can be read again for a new report.
     example : the name of the example data set, if it is one.
     """
-    if method == "auto":
-        method = _suitable_method(samples, detector_options)
     options = _detector_options(method, {**detector_options, "contamination": contamination})
     detector = make_detector(method, **options)
     rows = _rows_for(samples, detector, method)
@@ -144,12 +140,6 @@ def score_with(
     began = time.perf_counter()
     scores = model.detector.anomaly_score(_rows_for(samples, model.detector, model.method))
     return Detection(model, samples, scores, seconds=time.perf_counter() - began)
-
-
-def _suitable_method(samples: Samples, options: dict[str, Any]) -> str:
-    is_picture = samples.kind == "images" and min(samples.X.shape[1:3]) >= SMALLEST_PICTURE
-    takes = set(detector_class("rsrae-views")._get_param_names())
-    return "rsrae-views" if is_picture and options.keys() <= takes else "rsrae"
 
 
 def _detector_options(method: str, options: dict[str, Any]) -> dict[str, Any]:
