@@ -22,6 +22,7 @@ ACCURACY = {
     "methods": "the tables of docs/methods",
     "words": "stop words",
     "brightness": "brightness of pictures",
+    "edges": "edges of pictures",
     "wander": "the authors' recipe from epoch to epoch",
     "spread": "the same rows, other starts",
     "shares": 'the share of anomalies by "auto" on data held out',

@@ -20,7 +20,7 @@ from rsrae.paper.protocol import auc_and_ap
 
 SHARES = (0.0, 0.2, 0.4, 0.7, 1.0)
 TRIALS = {"caltech-101": range(11), "fashion-mnist": range(0, 10, 3)}
-POINT = {"n_members": 1, "intrinsic_dim": (0,), "random_state": 0}
+POINT = {"n_members": 1, "intrinsic_dim": (0,), "edges": False, "crowd": False, "random_state": 0}
 DETECTORS: dict[str, tuple[str, dict[str, Any]]] = {
     "centroid": ("centroid", {}),
     "trimmed centroid": ("rsrae", POINT | {"n_neighbors": 0}),

@@ -17,6 +17,17 @@ DIRECTIONS = 8  # from level to level again: an edge has no front
 CELLS = 8  # a side
 MOST_PIXELS = 32  # a side; finer than this, edges are noise
 SHARPNESS = 4  # a direction a step away counts half: cos(22.5 degrees) ** 8
+# How an edge runs, by the direction in which the image gets lighter or darker: across it, from left to right first.
+NAMES = (
+    "upright",
+    "steeply rising",
+    "rising",
+    "gently rising",
+    "level",
+    "gently falling",
+    "falling",
+    "steeply falling",
+)
 MEAN_KEPT = 0.4  # as of the brightness of an image: what all its cells have in common counts less
 FLAT = 1e-12  # added to squares of differences, so that an even image has no edges
 
@@ -75,13 +86,17 @@ class Edges:
         norms: Tensor = torch.linalg.vector_norm(edges, dim=1, keepdim=True)
         return edges.div_(norms.clamp_min(FLAT))
 
-    def on_pixels(self, parts: Tensor) -> Tensor:
-        """What belongs to edges, ``(..., edges)``, spread evenly over the pixels of their cells, ``(..., pixels)``."""
-        height, width, channels = self.shape
-        by_cell = parts.view(*parts.shape[:-1], DIRECTIONS, *self.cells).sum(dim=-3)
-        rows, columns = (_spread(n, side).to(parts) for n, side in zip(self.cells, (height, width), strict=True))
-        by_pixel = rows @ by_cell @ columns.T  # (..., height, width)
-        return (by_pixel / channels).unsqueeze(-1).expand(*by_pixel.shape, channels).flatten(start_dim=-3)
+    def by_direction(self, values: Tensor) -> Tensor:
+        """What belongs to edges, ``(..., edges)``, by direction, and spread evenly over the pixels of a cell:
+        ``(..., directions, height, width)``.
+        """
+        rows, columns = (_spread(n, side).to(values) for n, side in zip(self.cells, self.shape, strict=False))
+        return rows @ values.view(*values.shape[:-1], DIRECTIONS, *self.cells) @ columns.T
+
+    def on_pixels(self, values: Tensor) -> Tensor:
+        """The same for all directions together, and by channel: ``(..., height * width * channels)``."""
+        by_pixel = self.by_direction(values).sum(dim=-3).unsqueeze(-1) / self.shape[2]
+        return by_pixel.expand(*by_pixel.shape[:-1], self.shape[2]).flatten(start_dim=-3)
 
 
 def _differences(images: Tensor) -> tuple[Tensor, Tensor]:

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_digits
 
+from rsrae import RSRAE
 from rsrae.data.samples import Samples
 from rsrae.data.sources import read_source
 from rsrae.detectors import make_detector
@@ -113,8 +114,28 @@ def test_the_planted_patch_is_the_hottest(method: str) -> None:
         assert explanation.heat is not None
         patches = explanation.heat.reshape(4, 2, 4, 2).sum(axis=(1, 3))
         hits.append(np.unravel_index(patches.argmax(), (4, 4)) == (row // 2, column // 2))
-        assert explanation.parts[0].feature.startswith("brightness of rows ")
+        assert explanation.parts[0].feature.startswith(("brightness of rows ", "edges in rows "))
     assert share_found(hits) >= 0.9
+
+
+@pytest.mark.parametrize(
+    ("usual", "strange", "value", "expected"),
+    [
+        (np.tri(12), np.tri(12)[::-1], "rising", "falling"),
+        (np.arange(12) > 5 + np.zeros((12, 1)), np.arange(12)[:, None] > 5 + np.zeros(12), "level", "upright"),
+        (np.arange(12)[:, None] > 5 + np.zeros(12), np.arange(12) > 5 + np.zeros((12, 1)), "upright", "level"),
+        (np.tri(12)[::-1], 0.0 * np.tri(12), "none", "rising"),
+    ],
+)
+def test_edges_that_run_another_way_are_said_to(
+    usual: np.ndarray, strange: np.ndarray, value: str, expected: str, rng: np.random.Generator
+) -> None:
+    X = np.where((np.arange(80) < 4)[:, None, None], strange, usual) + 0.05 * rng.normal(size=(80, 12, 12))
+    detector = RSRAE(epochs=30, random_state=0).fit(X)
+    (found,) = explain(detector, X, [0])
+    of_edges = [part for part in found.parts if part.feature.startswith("edges in rows ")]
+    assert (value, expected) in [(part.value, part.expected) for part in of_edges]
+    assert sum(part.share for part in found.parts) + found.rest == pytest.approx(1)
 
 
 def test_values_and_expectations_are_in_the_users_units() -> None:

@@ -11,11 +11,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+import torch
 
 from rsrae.data.columns import CategoryColumn, ColumnPlan, DateColumn, FlagColumn
 from rsrae.data.documents import DocumentEncoder
 from rsrae.data.samples import Samples
 from rsrae.data.tables import TableEncoder
+from rsrae.edges import NAMES as EDGE_NAMES
+from rsrae.edges import Edges
 from rsrae.explain.shares import FloatArray, Shares, feature_shares, is_sparse
 
 REGIONS_PER_SIDE = 4
@@ -30,7 +33,7 @@ class Part:
     ----------
     feature : the column, the word, or the region of the picture.
     value : what was found there, in the user's units; "present" or "absent" for a word, the mean brightness of a
-        region.
+        region, or how the strongest edges in it run.
     expected : what the model expected there; None if the method expects nothing in particular. For a word "absent",
         "less", "more" or "present".
     share : of the score, in [0, 1]; in a table, of what makes it higher than usual (:mod:`rsrae.explain.shares`).
@@ -290,10 +293,15 @@ class _RegionReader:
             order, rest = _largest(shares, most)
             parts = []
             for g in order:
-                name, rows, columns = regions[g]
+                place, rows, columns = regions[g]
+                share, of_edges = float(shares[g]), found.edges
+                if of_edges is not None and 2 * of_edges.shares[k][rows, columns].sum() > share:
+                    there = [_strongest(of_edges.edges, values[k], rows, columns) for values in of_edges[2:]]
+                    parts.append(Part(f"edges in {place}", *_told_apart(*there), share))
+                    continue
                 wanted = None if expected is None else _brightness(expected[rows, columns], picture.dtype)
                 found_there = _brightness(picture[rows, columns], picture.dtype)
-                parts.append(Part(name, found_there, wanted, float(shares[g])))
+                parts.append(Part(f"brightness of {place}", found_there, wanted, share))
             explanations.append(
                 Explanation(
                     self.samples.names[position],
@@ -326,8 +334,25 @@ def _regions(shape: Sequence[int]) -> Iterator[tuple[str, slice, slice]]:
     row_edges, column_edges = (np.linspace(0, side, min(REGIONS_PER_SIDE, side) + 1).astype(int) for side in shape[:2])
     for top, bottom in pairwise(row_edges):
         for left, right in pairwise(column_edges):
-            name = f"brightness of rows {top + 1}-{bottom}, columns {left + 1}-{right}"
-            yield name, slice(top, bottom), slice(left, right)
+            yield f"rows {top + 1}-{bottom}, columns {left + 1}-{right}", slice(top, bottom), slice(left, right)
+
+
+def _strongest(edges: Edges, values: FloatArray, rows: slice, columns: slice) -> tuple[str, float]:
+    """How the strongest edges in a region run, and how strong they are; "none" if all are weaker than usual."""
+    there = edges.by_direction(torch.from_numpy(values))[:, rows, columns].sum(dim=(1, 2))
+    strongest = int(there.argmax())
+    return EDGE_NAMES[strongest] if there[strongest] > 0 else "none", float(there[strongest])
+
+
+def _told_apart(found: tuple[str, float], expected: tuple[str, float]) -> tuple[str, str]:
+    """The two in words that differ.
+
+    >>> _told_apart(("level", 0.1), ("level", 0.3)), _told_apart(("level", 0.1), ("rising", 0.3))
+    (('level, weaker', 'level'), ('level', 'rising'))
+    """
+    if found[0] != expected[0]:
+        return found[0], expected[0]
+    return f"{found[0]}, {'stronger' if found[1] > expected[1] else 'weaker'}", expected[0]
 
 
 def _brightness(region: npt.NDArray[Any], like: np.dtype[Any]) -> float:

@@ -40,6 +40,7 @@ import torch
 from torch import Tensor
 
 from rsrae.detectors.autoencoders import AutoencoderDetector
+from rsrae.edges import Edges
 from rsrae.errors import InputError
 
 FloatArray = npt.NDArray[np.float64]
@@ -52,6 +53,22 @@ DENSE_LIMIT_BYTES = 2**30  # the largest sparse matrix that is made dense for a 
 _BLOCK_VALUES = 2**22
 
 
+class EdgeShares(NamedTuple):
+    """What is said of the edges of pictures.
+
+    Attributes
+    ----------
+    edges : where which of them lies.
+    shares : of the edges alone, ``(n, h, w)``.
+    found, expected : the edges themselves, ``(n, edges)``.
+    """
+
+    edges: Edges
+    shares: FloatArray
+    found: FloatArray
+    expected: FloatArray
+
+
 class Shares(NamedTuple):
     """The split of some items' scores.
 
@@ -60,11 +77,13 @@ class Shares(NamedTuple):
     scores : ``(n,)``.
     shares : ``(n, features)``, each row adds up to one; for pictures ``(n, h, w)``.
     expected : what the model expected, in the units of ``X`` and its shape; None where the method expects nothing.
+    edges : how much of the shares of pictures is about their edges; None if they have none.
     """
 
     scores: FloatArray
     shares: FloatArray
     expected: FloatArray | None
+    edges: EdgeShares | None = None
 
 
 def feature_shares(detector: Any, X: Any, *, groups: Groups | None = None, reference: Any = None) -> Shares:
@@ -153,16 +172,23 @@ def _reconstruction_shares(detector: AutoencoderDetector, X: Any, usual: Tensor 
         parts = torch.where((above > 0).any(dim=1, keepdim=True), above, parts)
     if detector.panel_.gross is not None:
         parts += detector.panel_.gross.by_column(x.unsqueeze(0).to(detector.device)).cpu()
-    shares = _shares_of(parts.numpy())
     is_cosine = detector._choices.scored_by == "cosine"
     x_hat = x_hat.mean(dim=0) if not is_cosine else _unit(x_hat).mean(dim=0) * _norms(x)
     norms, taken_off = _lost(detector, X)
-    if detector.preprocessor_.edges is not None:  # of the picture that was expected, the edges are not needed
-        norms = norms / _norms(x[:, : detector.n_features_in_]).clamp_min(1e-12)
+    edges, of_edges = detector.preprocessor_.edges, None
+    if edges is not None:
+        of_edges = edges.on_pixels(parts[:, edges.n_pixels :])
+        parts = parts[:, : edges.n_pixels] + of_edges  # what lies at a pixel, and at its cell
+        norms = norms / _norms(x[:, : edges.n_pixels]).clamp_min(1e-12)  # the row has more values than the pixels
     expected = detector.preprocessor_.undo((x_hat * norms + taken_off).numpy()).reshape(len(x), *detector.input_shape_)
+    shares, about_edges = _shares_of(parts.numpy()), None
     if len(detector.input_shape_) > 1:  # the channels of a pixel together
         shares = shares.reshape(expected.shape).sum(axis=-1)
-    return Shares(detector.anomaly_score(X), shares, expected)
+    if edges is not None and of_edges is not None:
+        its_shares = (of_edges / parts.sum(dim=1, keepdim=True).clamp_min(1e-300)).numpy()
+        found, wanted = (rows[:, edges.n_pixels :].numpy() for rows in (x, x_hat))
+        about_edges = EdgeShares(edges, its_shares.reshape(expected.shape).sum(axis=-1), found, wanted)
+    return Shares(detector.anomaly_score(X), shares, expected, about_edges)
 
 
 def _usual_parts(detector: AutoencoderDetector) -> Tensor | None:
@@ -177,8 +203,8 @@ def _usual_parts(detector: AutoencoderDetector) -> Tensor | None:
 
 
 def _feature_parts(detector: AutoencoderDetector, x: Tensor) -> tuple[Tensor, Tensor]:
-    """What each feature of rows as the networks see them puts into their scores, ``(n, features)``, and the
-    reconstructions, ``(members, n, m)``.
+    """What each feature of rows as the networks see them puts into their scores, ``(n, features)`` (of a picture the
+    edges behind the pixels), and the reconstructions, ``(members, n, m)``.
 
     Without what imitates the other members, for its reasons are theirs, and without gross values; with what breaks
     rules between columns in the rows that have a higher score by it.
@@ -198,9 +224,6 @@ def _feature_parts(detector: AutoencoderDetector, x: Tensor) -> tuple[Tensor, Te
     if ranks is not None:  # a column and its ranks together
         parts, of_ranks = parts[..., : -len(ranks)], parts[..., -len(ranks) :]
         parts.index_add_(-1, torch.from_numpy(ranks.columns), of_ranks)
-    edges = detector.preprocessor_.edges
-    if edges is not None:  # what lies at a pixel, and at its cell
-        parts = parts[..., : edges.n_pixels] + edges.on_pixels(parts[..., edges.n_pixels :])
     panel = detector.panel_
     in_units = (panel.combination.weights / panel.combination.spread).cpu()
     total = (parts * in_units[: len(x_hat), None, None]).sum(dim=0)
@@ -330,8 +353,15 @@ def _blocks(X: Any, n_copies: int = 1) -> Iterator[Any]:
 
 def _joined(found: Sequence[Shares]) -> Shares:
     expected = [one.expected for one in found]
+    of_edges = [one.edges for one in found if one.edges is not None]
     return Shares(
         np.concatenate([one.scores for one in found]),
         np.concatenate([one.shares for one in found]),
         None if any(one is None for one in expected) else np.concatenate(expected),  # type: ignore[arg-type]
+        EdgeShares(
+            of_edges[0].edges,
+            *(np.concatenate([getattr(one, name) for one in of_edges]) for name in ("shares", "found", "expected")),
+        )
+        if of_edges
+        else None,
     )

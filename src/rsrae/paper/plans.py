@@ -377,6 +377,13 @@ _CHANGES: tuple[tuple[str, dict[str, Value]], ...] = (
     ("documents", {"n_alike": 0}),
     ("features", {"equal_kinds": False}),
     ("documents", {"equal_kinds": False}),
+    ("features", {"crowd": False}),
+    ("documents", {"crowd": False}),
+    ("images", {"n_alike": 0}),
+    ("images", {"equal_kinds": False}),
+    ("images", {"crowd": False}),
+    ("images", {"edges": False}),
+    ("images", {"rsr_scope": "A"}),
     ("table", {"ranks": False}),
     ("table", {"n_trees": 0}),
     ("table", {"column_weights": False}),
@@ -401,7 +408,7 @@ def ablation(profile: Profile) -> Iterator[Cell]:
     n_seeds, n_classes = (1, 2) if profile == "quick" else (3, None)
     for data in SMALL_TABLES if profile == "quick" else tables:
         yield from _grid(name, (data,), _changed(data), n_seeds=n_seeds)
-    for data, n_normal in product(VECTORS, (1, 3)):
+    for data, n_normal in product((*VECTORS, "caltech-101", "fashion-mnist"), (1, 3)):
         yield from _grid(name, (data,), _changed(data), n_classes=n_classes, n_seeds=n_seeds, n_normal=n_normal)
 
 
