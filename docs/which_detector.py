@@ -100,7 +100,7 @@ def means_by_ratio() -> dict[str, dict[str, tuple[float, float, int]]]:
     usual = means()
     return {
         f"{group}, c = {ratio}": row
-        for ratio in (0.1, 0.9)
+        for ratio in (0.1, 0.3, 0.7, 0.9)
         for group, row in means(ratio).items()
         if group.endswith("1 normal class") and "RSRAE()" in row and row["RSRAE()"][2] == usual[group]["RSRAE()"][2]
     }

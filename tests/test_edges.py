@@ -94,6 +94,18 @@ def test_half_of_what_counts_is_edges(easy_images: Any) -> None:
     assert detector.reconstruct(easy_images.X).shape == seen.shape
 
 
+def test_an_even_picture_among_others_is_pixels_alone(easy_images: Any) -> None:
+    X = easy_images.X.copy()
+    X[3] = X.max()
+    detector = RSRAE(**SMALL).fit(X)
+    seen = detector.preprocess(X)
+    np.testing.assert_allclose((seen**2).sum(axis=1), 1.0, rtol=1e-6)
+    assert (seen[3, 64:] == 0).all()
+    (found,) = explain(detector, X, [3])
+    assert found.heat is not None
+    np.testing.assert_allclose(found.heat.sum(), 1.0)
+
+
 @pytest.mark.parametrize("settings", [{"edges": False}, {"layers": "convolutional"}, {"unit_norm": False}])
 def test_there_are_none_where_they_are_not_asked_for_or_items_are_no_directions(
     settings: dict[str, Any], easy_images: Any

@@ -114,8 +114,11 @@ class Preprocessor:
                 norms = torch.linalg.vector_norm(prepared, dim=1, keepdim=True, dtype=torch.float64)
                 prepared.div_(norms.clamp_min_(1e-12).to(kind))
             if self.edges is not None:
+                edges = self.edges(prepared)
                 # Of unit norm, both and together: half of a cosine is that of the pixels, half that of the edges.
-                return torch.cat([prepared, self.edges(prepared)], dim=1).mul_(0.5**0.5).to(dtype)
+                norms = prepared.new_full((len(prepared), 1), 0.5**0.5)
+                norms[~edges.any(dim=1)] = 1.0  # an even image has none
+                return torch.cat([prepared, edges], dim=1).mul_(norms).to(dtype)
             if normal_scores is not None:
                 return torch.cat([prepared, normal_scores[kind](prepared)], dim=1).to(dtype)
             return prepared.to(dtype).view(rows.shape)
