@@ -34,7 +34,7 @@ class ViewsRSRAE(ViewDetector):
 
     A small residual network learns which of 72 transformations was applied to an image, for a few hundred updates only:
     by then it knows what most images share, and not yet the anomalies among them. Its features of an image's eight
-    turned and mirrored views, and the image's pixels, are scaled to unit norm each, and the default `RSRAE` is fitted
+    turned and mirrored views, and the image's pixels, are scaled to unit norm each, and an `RSRAE` is fitted
     to both as one vector.
 
     Parameters
