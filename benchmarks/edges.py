@@ -33,7 +33,6 @@ OTHERS: dict[str, tuple[str, dict[str, Any]]] = {
     "trimmed centroid": ("centroid", {"refit": 0.6}),
     "5 nearest": ("knn", {}),
     "100 nearest": ("knn", {"n_neighbors": 100}),
-    "isolation forest": ("iforest", {"random_state": 0}),
 }
 
 

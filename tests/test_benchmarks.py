@@ -17,6 +17,7 @@ import pandas as pd
 import pytest
 from benchmarks import (
     data,
+    edges,
     heldout,
     measure,
     page,
@@ -438,3 +439,15 @@ def test_an_axis_of_seconds_has_numbers_to_read(seconds: tuple[float, float]) ->
     low, high = axes.get_ylim()
     shown = [tick for tick in axes.get_yticks() if low <= tick <= high]
     assert 3 <= len(shown) <= 8
+
+
+def test_methods_see_pictures_with_and_without_edges(monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator) -> None:
+    trial = SimpleNamespace(X=rng.random((130, 8, 8)), is_outlier=np.arange(130) < 40)
+    monkeypatch.setattr(edges, "trial_of", lambda cell: trial)
+    hurried = {"rsrae": {"epochs": 2}}
+    monkeypatch.setattr(
+        edges, "make_detector", lambda name, **given: make_detector(name, **given, **hurried.get(name, {}))
+    )
+    found = dict(edges.measure("caltech-101", (0,)))
+    assert {name for name, _ in found} == {"RSRAE()", *edges.OTHERS}
+    assert all(found[name, True] != found[name, False] for name, _ in found)

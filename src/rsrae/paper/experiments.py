@@ -172,7 +172,7 @@ _EXPERIMENTS = {
         ),
         Experiment(
             "baselines",
-            "Methods without a network on the data as our default sees it",
+            "Methods without a network on the data as our default sees it, but for edges",
             "beyond the paper",
             "One seed, three at c = 0.5; where several classes are normal, c = 0.5 and two groups of classes (all of "
             "Reuters and of pictures).",

@@ -299,7 +299,7 @@ def tables(profile: Profile) -> Iterator[Cell]:
 
 
 def baselines(profile: Profile) -> Iterator[Cell]:
-    """Methods without a network on the data as our default sees it."""
+    """Methods without a network on the data as our default sees it, but for the edges of pictures."""
     name = "baselines"
     compared = (
         Variant("centroid", "default"),
