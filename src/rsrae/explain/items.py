@@ -295,13 +295,14 @@ class _RegionReader:
             for g in order:
                 place, rows, columns = regions[g]
                 share, of_edges = float(shares[g]), found.edges
-                if of_edges is not None and 2 * of_edges.shares[k][rows, columns].sum() > share:
-                    there = [_strongest(of_edges.edges, values[k], rows, columns) for values in of_edges[2:]]
-                    parts.append(Part(f"edges in {place}", *_told_apart(*there), share))
-                    continue
                 wanted = None if expected is None else _brightness(expected[rows, columns], picture.dtype)
                 found_there = _brightness(picture[rows, columns], picture.dtype)
-                parts.append(Part(f"brightness of {place}", found_there, wanted, share))
+                is_as_bright = found_there == wanted  # then nothing is said by it, as of an even picture
+                if of_edges is not None and (is_as_bright or 2 * of_edges.shares[k][rows, columns].sum() > share):
+                    there = [_strongest(of_edges.edges, values[k], rows, columns) for values in of_edges[2:]]
+                    parts.append(Part(f"edges in {place}", *_told_apart(*there), share))
+                else:
+                    parts.append(Part(f"brightness of {place}", found_there, wanted, share))
             explanations.append(
                 Explanation(
                     self.samples.names[position],
