@@ -76,7 +76,8 @@ class AutoencoderDetector(NeuralDetector):
         of them (three times as much with ``near_middles``), and a forest as much as all other members.
     n_neighbors : k of one more member, which has no network: it scores an item by its distance to its k nearest among
         the rows that the networks find normal (all but ``trim``; at most 1,000, which the model file then holds), the
-        strictest kind of them deciding where kinds are told apart (``equal_kinds``); 0 leaves it out.
+        strictest kind of them deciding where kinds are told apart (``equal_kinds``; others are asked with
+        ``near_middles`` and ``crowd``); 0 leaves it out.
     near_middles : with neighbours, and tables scaled column by column, only: which rows are normal enough to be
         neighbours is asked of the networks of each dimension above 0 and of the middles of large groups of rows, and
         the strictest of them decides, see :mod:`rsrae.detectors.middles`.
@@ -90,7 +91,8 @@ class AutoencoderDetector(NeuralDetector):
         many training rows most like it, of images at most one in fifty (they are sought among at most 1,000, which the
         model file then holds), see :mod:`rsrae.networks.company`; 0 leaves it out.
     equal_kinds : rows of unit norm and dense layers only: a point (a member of dimension 0), the subspaces and the
-        neighbours have the same say, however many members each kind has; else a point is one network among others.
+        neighbours have the same say (with ``crowd`` the crowd too, and neighbours more), however many members each kind
+        has; else a point is one network among others.
     column_weights : where there is a forest (``n_trees``) only: networks and neighbours are asked a second time, with
         columns that count by how far they tell what all said the first time, see :mod:`rsrae.detectors.telling`;
         neighbours are then sought among the rows that all found normal, and a quarter fewer are left out.

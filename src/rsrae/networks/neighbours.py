@@ -2,7 +2,7 @@
 
 A network learns the shape of all that is normal; a rare kind of normal item, or a text about something of its own, it
 reproduces badly. Whether an item has others like it is seen from its neighbours, provided that anomalies are not among
-them: the neighbours are sought among rows that all kinds of networks found normal.
+them: the neighbours are sought among rows that were found normal before, by networks or by a crowd.
 """
 
 from __future__ import annotations
